@@ -11,8 +11,6 @@ from types import SimpleNamespace
 import hypothesis
 import pytest
 
-import spark_once
-
 LONGER = 10  # so many times the examples has every test with --hypothesis-profile=long
 USUAL = 30
 hypothesis.settings.register_profile(
@@ -26,7 +24,7 @@ hypothesis.settings.load_profile("default")
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 if WORKER:  # there is one for each core, so that more threads would only wait for each other
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
-WHOLE = 2000  # so many tests need most kernels
+LONG = {"browser", "spark"}  # fixtures that start what takes long: tests that ask for them are long
 
 SKIPPED = pytest.StashKey[list]()
 
@@ -155,37 +153,37 @@ def run_once(place, *words):
     return SimpleNamespace(**json.loads(result.read_text(encoding="utf-8")))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def kernels_compiled_once(request):
-    """Where workers run the whole suite, one compiles the kernels of the demo while the others wait.
-
-    Then the tests on Spark begin, beside all others.
-    """
-    if WORKER and len(request.session.items) > WHOLE:
-        request.getfixturevalue("demo")
-    if WORKER:
-        spark_once.begin(request.session)
-
-
 def pytest_configure(config):
     config.stash[SKIPPED] = []
     config.pluginmanager.register(Skips(config), "skips")
-    if WORKER:
-        config.pluginmanager.register(spark_once.Once(), "spark once")
-    elif spark_once.REPORTS in os.environ:
-        config.pluginmanager.register(spark_once.Recorder(config), "spark recorder")
-    if os.environ.get("SDCKIT_COVERAGE"):
-        from statements import Statements
-
-        config.pluginmanager.register(Statements(), "statements")
-        if WORKER or not config.getoption("numprocesses", None):
-            del os.environ["SDCKIT_COVERAGE"]  # no pytest that a test starts counts, too
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if LONG.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("long")
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))  # they take longest
     if config.getoption("--hypothesis-profile", None) == "long":
         for test in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
             lengthen(test)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Long tests that share what they start share a process: one cluster, one page, else by file."""
+    if config.option.markexpr != "long":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Shared(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            path = nodeid.partition("::")[0]
+            folder = path.rpartition("/")[0]
+            return folder if folder in {"tests/engines", "tests/app"} else path
+
+    config.option.loadscopereorder = False  # in the order of the tests, not the largest file first
+    return Shared(config, log)
 
 
 def lengthen(test):

@@ -5,9 +5,8 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import sdckit as sdc
+from cases import each
 from sdckit.cli import mask
 from sdckit.kernels.tie_rules import TIES
 
@@ -37,7 +36,7 @@ def test_shipped_schemas_are_those_of_the_tables():
         assert path.read_text(encoding="utf-8") == text, path
 
 
-@pytest.mark.parametrize("name", sdc.METRICS)
+@each("name", sdc.METRICS)
 def test_the_page_at_a_glance_names_every_metric(name):
     page = HERE / "docs" / "explanation" / "measures.md"
     assert f"`{name}`" in page.read_text(encoding="utf-8")

@@ -4,9 +4,8 @@ import doctest
 import re
 from pathlib import Path
 
-import pytest
-
 import sdckit as sdc
+from cases import each
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "explanation" / "methods.md").read_text(encoding="utf-8")
@@ -22,7 +21,7 @@ def test_the_examples_run():
     assert tried >= 10
 
 
-@pytest.mark.parametrize("name", sdc.METHODS)
+@each("name", sdc.METHODS)
 def test_every_method_is_listed_with_its_status(name):
     line = next(line for line in PAGE.splitlines() if f"`{name}`" in line)
     experimental = "(experimental)" in line or f"`{name}` (experimental)" in PAGE

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import few
 from run_page import run_page
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -15,7 +16,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("page", few(PAGES, 4), ids=lambda path: path.stem)
 def test_the_examples_of_a_page_run(page, tmp_path):
     assert run_page(page, tmp_path) > 0
 

@@ -4,9 +4,8 @@ import doctest
 import re
 from pathlib import Path
 
-import pytest
-
 import sdckit as sdc
+from cases import each
 from sdckit.core.roles import OPTIONS
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -22,11 +21,11 @@ def test_the_examples_run():
     assert tried >= 30
 
 
-@pytest.mark.parametrize("name", [name for name in OPTIONS if name not in {"na", "recode"}])
+@each("name", [name for name in OPTIONS if name not in {"na", "recode"}])
 def test_every_role_has_a_row(name):
     assert re.search(rf"^\| [^|]*`{name}`[^|]* \|", PAGE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", [name for name, metric in sdc.METRICS.items() if metric.family == "risk"])
+@each("name", [name for name, metric in sdc.METRICS.items() if metric.family == "risk"])
 def test_every_risk_is_explained(name):
     assert f"`{name}`" in PAGE

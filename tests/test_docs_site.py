@@ -23,6 +23,8 @@ from sdckit.cli import sdckit as group
 from sdckit.job.fields import FIELDS, SECTIONS
 from site_pages import read_page
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent.parent
 INHERITED = {"add_note", "args", "with_traceback"}  # what Python gives to every error
 

@@ -12,6 +12,7 @@ FILE = Path(__file__).parent.parent / "docs" / "tutorial.md"
 PAGE = FILE.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_tutorial_runs(tmp_path):
     run_page(FILE, tmp_path)
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "survey-masked.csv").read_bytes()

@@ -1,13 +1,12 @@
 """Mask numeric microdata and measure what the masking cost, on one scale from 0 to 1.
 
 >>> import sdckit as sdc
->>> original = sdc.load_sample()
->>> roles = {"key": "firm", "by": "sector", "weights": "weight"}
->>> release = sdc.release(original, "mdav", k=5, **roles)
+>>> data = sdc.Microdata(sdc.load_sample(), key="firm", by="sector", weights="weight")
+>>> release = data.release("mdav", k=5)
 >>> masked, loss, risk = release.data, release.evaluation["brmae"], release.evaluation["linkage"]
 
 To measure such a table again, give the release, which knows its order and what its masking discloses:
-`sdc.evaluate(original, release.data, disclosure=release, **roles)`.
+`data.evaluate(release)`.
 Each metric is a function here and in its family's namespace: `sdc.brmae` is `sdc.loss.brmae`. Only
 `sdc.estimates` is another function, which returns a table, than the loss `sdc.loss.estimates`.
 """
@@ -28,33 +27,40 @@ _MODULES = {
     "Choice": "selection.choice",
     "Description": "core.description",
     "Disclosure": "core.disclosure",
-    "Estimates": "metrics.estimates.result",
+    "Estimates": "estimation.compare",
     "Evaluation": "metrics.evaluation_result",
+    "Intruder": "core.scenarios",
     "LimitsMissed": "selection.limits",
+    "Local": "engines.opening",
     "METHODS": "masking",
     "METRICS": "metrics",
+    "Method": "core.disclosure",
+    "Microdata": "selection.microdata",
     "NotApplicable": "core.checks",
     "Original": "metrics.original",
     "Release": "selection.release",
+    "Spark": "engines.opening",
     "Sweep": "selection.sweep_result",
     "calibrate": "selection.calibration",
-    "compare": "metrics.estimates.bootstrap",
     "describe": "core.description",
-    "estimates": "metrics.estimates.functions",
-    "evaluate": "metrics.evaluation",
+    "estimates": "estimation.compare",
+    "evaluate": "selection.keywords",
     "load_dataset": "io.datasets",
     "load_sample": "io.datasets",
     "loss": "metrics",
-    "mask": "masking",
+    "mask": "selection.keywords",
     "prepare": "metrics.original",
-    "rank_table": "metrics.rank_summary",
     "recode": "core.recode",
-    "recommend": "selection.recommendation",
-    "release": "selection.release_function",
+    "recommend": "selection.keywords",
+    "release": "selection.keywords",
     "risk": "metrics",
     "score": "risk.trade_off_score",
     "show_progress": "progress",
-    "sweep": "selection.sweeping",
+    "sweep": "selection.keywords",
+}
+_GONE = {  # names of version 0.1, and what to use in their place
+    "compare": 'sdc.estimates(original, masked, ["mean(wages)"]) compares what users of a file compute',
+    "rank_table": 'sdc.evaluate(x, y, metrics=["rank_mae", "brmae"]).table has a row for each variable',
 }
 
 
@@ -73,6 +79,8 @@ def _public_names() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return _public_names()
+    if name in _GONE:
+        raise AttributeError(f"sdc.{name} is gone: {_GONE[name]}")
     if name in _MODULES:
         value = getattr(import_module(f"sdckit.{_MODULES[name]}"), name)
     elif name.startswith("_") or find_spec(f"sdckit.{name}") or name not in _metrics():

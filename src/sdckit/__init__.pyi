@@ -3,18 +3,19 @@ from sdckit.core.checks import NotApplicable as NotApplicable
 from sdckit.core.description import Description as Description
 from sdckit.core.description import describe as describe
 from sdckit.core.disclosure import Disclosure as Disclosure
+from sdckit.core.disclosure import Method as Method
 from sdckit.core.recode import recode as recode
+from sdckit.core.scenarios import Intruder as Intruder
+from sdckit.engines.opening import Local as Local
+from sdckit.engines.opening import Spark as Spark
+from sdckit.estimation.compare import Estimates as Estimates
+from sdckit.estimation.compare import estimates as estimates
 from sdckit.io.datasets import load_dataset as load_dataset
 from sdckit.io.datasets import load_sample as load_sample
 from sdckit.masking import METHODS as METHODS
-from sdckit.masking import mask as mask
 from sdckit.metrics import METRICS as METRICS
 from sdckit.metrics import loss as loss
 from sdckit.metrics import risk as risk
-from sdckit.metrics.estimates.bootstrap import compare as compare
-from sdckit.metrics.estimates.functions import estimates as estimates
-from sdckit.metrics.estimates.result import Estimates as Estimates
-from sdckit.metrics.evaluation import evaluate as evaluate
 from sdckit.metrics.evaluation_result import Evaluation as Evaluation
 from sdckit.metrics.loss.bounded_cells import il_variables as il_variables
 from sdckit.metrics.loss.cells import il1 as il1
@@ -40,7 +41,6 @@ from sdckit.metrics.loss.rank_means import rank_mse as rank_mse
 from sdckit.metrics.loss.suppression import suppressed as suppressed
 from sdckit.metrics.original import Original as Original
 from sdckit.metrics.original import prepare as prepare
-from sdckit.metrics.rank_summary import rank_table as rank_table
 from sdckit.progress import show_progress as show_progress
 from sdckit.risk.attribute_disclosure import attribute as attribute
 from sdckit.risk.groups import dominance as dominance
@@ -61,12 +61,15 @@ from sdckit.risk.units import linkage_units as linkage_units
 from sdckit.selection.calibration import Calibration as Calibration
 from sdckit.selection.calibration import calibrate as calibrate
 from sdckit.selection.choice import Choice as Choice
+from sdckit.selection.keywords import evaluate as evaluate
+from sdckit.selection.keywords import mask as mask
+from sdckit.selection.keywords import recommend as recommend
+from sdckit.selection.keywords import release as release
+from sdckit.selection.keywords import sweep as sweep
 from sdckit.selection.limits import LimitsMissed as LimitsMissed
-from sdckit.selection.recommendation import recommend as recommend
+from sdckit.selection.microdata import Microdata as Microdata
 from sdckit.selection.release import Release as Release
-from sdckit.selection.release_function import release as release
 from sdckit.selection.sweep_result import Sweep as Sweep
-from sdckit.selection.sweeping import sweep as sweep
 
 rmae = rank_mae
 rmse = rank_mse

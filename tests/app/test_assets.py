@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import each
 from sdckit.app import assets
 from sdckit.app.pages import Session, make_app
 
@@ -46,7 +47,7 @@ def test_links_of_the_documentation_lead_to_pages_and_headings_that_are_there():
             assert not target or target in assets.doc_files(), (name, target)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "html"),
     [
         ("[risk](risk.md)", '<a href="risk" rel="noreferrer">risk</a>'),

@@ -194,6 +194,7 @@ def open_nothing(_self, _folder, identity, *_more, **_named):
     raise Opened(json.dumps(identity))
 
 
+@pytest.mark.long
 def test_the_folder_of_a_search_has_another_name_where_the_search_is_another(work, monkeypatch):
     monkeypatch.setattr(SearchFolder, "__init__", open_nothing)
     variants = VARIANTS | SAME

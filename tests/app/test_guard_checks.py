@@ -56,6 +56,7 @@ def test_the_text_of_an_error_of_the_application_is_not_sent():
     assert sent[1]["body"] == FAULT.encode()
 
 
+@pytest.mark.long
 def test_a_release_imports_nothing_from_the_start_folder(tmp_path):
     for name in ("json.py", "sdckit.py", "click.py"):
         (tmp_path / name).write_text("open('ran', 'w').close()")

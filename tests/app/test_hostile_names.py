@@ -123,6 +123,7 @@ def test_hostile_columns_categories_and_files_are_shown_as_text(page):
     assert "\\u202e" in words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("screen", SCREENS)
 def test_what_is_typed_or_named_in_an_address_comes_back_as_text(page, screen):
     seen = Page(page.navigate(screen).text)
@@ -227,6 +228,7 @@ def test_only_the_preview_shows_records(attacked):
     assert CANARY not in texts(attacked)
 
 
+@pytest.mark.long
 def test_without_preview_no_record_is_shown(tmp_path):
     app_server.prepare(tmp_path)
     with running(tmp_path, "data.csv", "--no-browser", "--no-preview") as server:

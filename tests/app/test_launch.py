@@ -180,6 +180,7 @@ def test_the_address_opens_the_page_and_ctrl_c_ends_it_with_a_stream_open(tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("words", "code"), [(["--idle", "0.001"], 0), ([], 143)], ids=["idle", "sigterm"])
 def test_the_page_ends_when_idle_or_asked_to(tmp_path, words, code):
     process, address = begin(tmp_path, *words)

@@ -133,6 +133,7 @@ async def finished(running):
 # --- killed, interrupted, continued ---
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_killed_and_stopped_at_several_moments_a_search_ends_with_the_same_points(folder):
     kept = 0
@@ -179,6 +180,7 @@ def test_killed_and_stopped_at_several_moments_a_search_ends_with_the_same_point
     assert shares == sorted(shares)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_a_search_ends_with_its_server_and_so_do_its_workers(folder):
     content = CONTENT | {"search": CONTENT["search"] | {"workers": 2}}

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import described_files
 import sdckit as sdc
+from cases import each
 from command import environment
 from sdckit.app import state as module
 from sdckit.app.state import History, Past, Pick, StaleError, State, first_state
@@ -71,7 +72,7 @@ def test_a_state_is_a_copy_that_json_gives_back():
     assert kept.job == JOB
 
 
-@pytest.mark.parametrize(
+@each(
     "found",
     [
         None,
@@ -338,6 +339,7 @@ print(reached)
 """
 
 
+@pytest.mark.long
 def test_a_kill_while_the_history_is_written_leaves_the_old_or_the_new_one(folder):
     done = subprocess.run(
         [sys.executable, "-c", KILLED.format(job=JOB), str(folder)],

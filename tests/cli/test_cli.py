@@ -35,7 +35,7 @@ SHARED = """--columns --key --weights --by --na --ties --missing --delimiter --d
 COMMANDS = {
     "demo": ["--output", "--quiet"],
     "mask": f"--output --method --seed --set --decimals --metrics {SHARED}".split(),
-    "evaluate": f"--seed --variables --ranks --records --window --report --metrics {SHARED}".split(),
+    "evaluate": f"--seed --variables --records --window --report --metrics {SHARED}".split(),
     "recommend": (
         f"--output --max-risk --minimise --grid --replications --workers --decimals --report {SHARED}".split()
     ),
@@ -101,6 +101,7 @@ def test_help_loads_nothing_heavy(tmp_path, record_property):
 # demo, metrics, methods
 
 
+@pytest.mark.long
 def test_demo_repeats_itself(tmp_path, demo):
     folder, first = demo
     names = ["original.csv", "masked.csv", "sweep.csv", "report.html", "made-by-sdckit-demo.txt", "private"]
@@ -150,6 +151,7 @@ def pair(tmp_path, survey):
     return survey, masked
 
 
+@pytest.mark.long
 def test_a_key_puts_shuffled_records_in_order(tmp_path, pair):
     assert len(pair) == 2
     words = ["--weights", "weight", "--json"]
@@ -177,6 +179,7 @@ def test_records(tmp_path, pair):
     assert pl.read_csv(tmp_path / "r.csv")["record"].to_list() == list(range(1, 61))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "noted"), [(1, True), (2, True), (3, False)])
 def test_losses_of_tiny_strata_are_not_for_publication(tmp_path, size, noted):
     rows = [f"{'ab'[i < size]},{i * 7 % 20 + 1}.5\n" for i in range(20)]
@@ -192,24 +195,11 @@ def test_tables_for_people(tmp_path, pair, columns):
     assert pair[0].columns == pair[1].columns
     metrics = ["--metrics", "brmae,brmse,il1s,linkage"]
     words = ["evaluate", "data.csv", "masked.csv", *metrics, *ROLES, "--by", "region", "--variables"]
-    words = [*words, "--ranks"]
     shown = good(tmp_path, *words, COLUMNS=columns).stdout
     tables = [line for line in shown.splitlines() if not line.startswith("note: ")]  # a note is one line
     assert max(map(len, tables)) <= int(columns)
-    for word in (*VARIABLES, "süd", "brmae", "il1s", "by chance", "expected", "tie_sd", "what it means"):
+    for word in (*VARIABLES, "süd", "brmae", "il1s", "by chance", "what it means"):
         assert re.search(rf"\b{word}\b", shown), word
-    for metric in ("brmae", "brmse"):
-        assert re.search(rf"^( +{metric}){{4,}} *$", shown, re.MULTILINE), metric
-    note = "note: the tables of ranks do not use the weights\n"
-    assert note in shown
-    assert note not in good(tmp_path, *words[:-1], COLUMNS=columns).stdout
-    assert note not in good(tmp_path, *words[:5], "--ranks", COLUMNS=columns).stdout
-
-
-def test_ranks_in_json(tmp_path, pair):
-    done = good(tmp_path, "evaluate", "data.csv", "masked.csv", *ROLES, "--ranks", "--json")
-    expected = sdc.rank_table(*pair, columns=VARIABLES)
-    assert json.loads(done.stdout)["ranks"] == expected.rows(named=True)
 
 
 def test_identical_files_lose_nothing(tmp_path, survey):
@@ -258,6 +248,7 @@ def long_work(tmp_path):
     return [*["mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--set", "k=3"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
@@ -296,6 +287,7 @@ cli.main()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quiet", [False, True])
 def test_quiet_shows_no_progress(tmp_path, long_work, quiet):
     words = [sys.executable, "-c", IMPATIENT, *long_work, *["--quiet"] * quiet]
@@ -312,3 +304,26 @@ def test_quiet_shows_no_progress(tmp_path, long_work, quiet):
         errors = process.communicate(timeout=HANGING)[1]
     assert ("masking: " in errors) == (not quiet)
     assert process.returncode == 130
+
+
+def test_shells_complete_commands_options_and_files(tmp_path):
+    put(tmp_path, "data.csv", "a\n1\n")
+    for words, found in {
+        "mas": "plain,mask",
+        "mask data.csv --metho": "plain,--method",
+        "describe da": "file,da",
+    }.items():
+        asked = environment(
+            _SDCKIT_COMPLETE="bash_complete",
+            COMP_WORDS=f"sdckit {words}",
+            COMP_CWORD=str(len(words.split())),
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "sdckit"],
+            cwd=tmp_path,
+            env=asked,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == [found]

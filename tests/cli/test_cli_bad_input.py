@@ -16,6 +16,7 @@ from bad_input_recode import RECODE_CASES
 from bad_input_recommend import RECOMMEND_CASES
 from bad_input_roles import ROLE_CASES
 from bad_input_sweep import SWEEP_CASES
+from cases import each
 from full_disk import full_disk
 
 EVERY = (
@@ -71,7 +72,7 @@ def answers(tmp_path_factory, demo):
     return {case: (done[case], before[case], command.contents(folders[case])) for case in EVERY}
 
 
-@pytest.mark.parametrize("case", EVERY)
+@each("case", EVERY)
 def test_one_line_exit_code_2_and_no_trace(answers, case):
     done, before, after = answers[case]
     lines = done.stderr.splitlines()

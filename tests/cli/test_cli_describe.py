@@ -81,6 +81,7 @@ def test_a_stata_file_keeps_labels_of_recoded_columns(tmp_path):
     assert meta.variable_value_labels["region"][1] == "region 1"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", ["dta", "sav"])
 @pytest.mark.parametrize("way", ["year", "month"])
 def test_dates_of_stata_and_spss_files_are_recoded(tmp_path, suffix, way):
@@ -129,6 +130,7 @@ def test_a_household_survey_gets_to_a_release_by_describing_recoding_and_droppin
     assert sorted(released["hhid"].unique()) != sorted(pl.read_csv(folder / "survey.csv")["hhid"].unique())
 
 
+@pytest.mark.long
 def test_a_plan_of_a_sweep_has_recodings_too(folder):
     roles = (
         'columns = ["income", "rent", "food", "transfers"]\nmetrics = ["linkage"]\n'

@@ -42,6 +42,7 @@ def assert_one_line(folder, before, done, text, code=2):
     assert command.contents(folder) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ENGINE_CASES)
 def test_one_line_exit_code_2_and_no_trace(folder, case):
     files, words, text = ENGINE_CASES[case]
@@ -53,6 +54,7 @@ def test_one_line_exit_code_2_and_no_trace(folder, case):
     assert "; " in done.stderr, "no remedy"
 
 
+@pytest.mark.long
 def test_no_java(folder):
     before = command.contents(folder)
     done = command.run(folder, *evaluate(where="--engine spark"), PATH=str(folder), JAVA_HOME="")
@@ -185,6 +187,7 @@ def put_more(folder):
         frame.write_parquet(folder / f"{name}.parquet")
 
 
+@pytest.mark.long
 def test_a_full_disk_in_the_scratch_folder(folder, monkeypatch):
     put_more(folder)
     monkeypatch.setattr(local, "HELD", 0.0)

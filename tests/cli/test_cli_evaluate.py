@@ -37,6 +37,7 @@ def several(folder, *words, files=FILES):
 # --- several files ---
 
 
+@pytest.mark.long
 def test_several_files_stand_beside_each_other_as_each_alone(tmp_path, survey):
     assert survey.height
     before = contents(tmp_path)
@@ -48,6 +49,7 @@ def test_several_files_stand_beside_each_other_as_each_alone(tmp_path, survey):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.long
 def test_several_files_for_people_and_as_csv(tmp_path, survey):
     assert survey.height
     lines = several(tmp_path, *METRICS).stdout.splitlines()
@@ -107,6 +109,7 @@ def test_notes_say_which_file_they_are_about(tmp_path, survey):
     assert not re.search(r"^note: c\.csv: suppressed", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_one_map_for_several_files(tmp_path, survey):
     assert survey.height
     done = several(tmp_path, *METRICS, "--report", "map.html")
@@ -151,21 +154,13 @@ def test_report_and_records_at_once(tmp_path, survey):
     assert (tmp_path / "r.csv").stat().st_mode & 0o777 == 0o600  # shares of single records are private
 
 
-def test_ranks_of_a_single_pair_of_values_are_dashes(tmp_path):
-    for name in FILES[:2]:
-        pl.DataFrame({"x": [1.5] + [None] * 11, "y": [None] * 11 + [2.5]}).write_csv(tmp_path / name)
-    done = good(tmp_path, "evaluate", *FILES[:2], "--ranks", "--columns", "x,y")
-    assert "brmae" in done.stdout
-
-
+@pytest.mark.long
 @pytest.mark.parametrize("metrics", ["brmae", "linkage", "dbrl,linkage", "sdid,rid", "mse_marginal"])
-def test_any_metrics_make_a_report_and_ranks(tmp_path, survey, metrics):
+def test_any_metrics_make_a_report(tmp_path, survey, metrics):
     assert survey.height
     several(tmp_path, "--metrics", metrics, "--report", "r.html", files=["a.csv"])
     page = (tmp_path / "r.html").read_text()
     assert "income" in page, "the distributions need no metric"
-    found = several(tmp_path, "--metrics", metrics, "--ranks", "--json", files=["a.csv"])
-    assert [row["variable"] for row in json.loads(found.stdout)["ranks"]] == VARIABLES
 
 
 @pytest.mark.parametrize("rows", [2, 9, 10])
@@ -212,6 +207,7 @@ def test_files_of_the_same_name_keep_their_folders(tmp_path, survey):
     assert "b/m.csv" in rows
 
 
+@pytest.mark.long
 def test_the_report_of_a_sweep(tmp_path, survey):
     assert survey.height
     words = ["sweep", "data.csv", "-o", "out", *ROLES, "--columns", "income,age", "--workers", "1"]
@@ -246,6 +242,7 @@ def test_a_published_window_helps_the_attacker(tmp_path, survey):
     assert wider["linkage"] == blind["linkage"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gaps", [False, True])
 def test_the_method_behind_a_file_tells_its_window(tmp_path, survey, gaps):
     data = survey if gaps else survey.with_columns(pl.col("rooms").fill_null(7))

@@ -362,6 +362,7 @@ def test_a_report_that_cannot_be_written_leaves_no_release(tmp_path, old):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_whole_numbers_meet_their_limit_as_released(tmp_path, seed):
     """The search rounds, too, so that a method without draws never fails at the release."""
@@ -385,6 +386,7 @@ def test_whole_numbers_meet_their_limit_as_released(tmp_path, seed):
     assert choice["draws"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "limit"), [("mdav", 0.25), ("noise", 0.4), ("rank_swap", 1)])
 def test_a_release_by_strata_meets_its_limit_within_them(tmp_path, survey, method, limit):
     given = words(

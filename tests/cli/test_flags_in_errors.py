@@ -4,16 +4,15 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import sdckit
+from cases import each
 from sdckit.cli.terminal import with_options
 
 ROOT = Path(sdckit.__file__).parent
 COMMANDS = [ROOT / "app" / "launch.py"]  # checks the options of a command outside of `cli`
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown"),
     [
         ("a; set encoding='utf-8'", "a; set --encoding utf-8"),

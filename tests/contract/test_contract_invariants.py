@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from cases import each, few
 from contract import SHAPES, data, masked_by, needed, small, strong, suited
 from invariants import Masked, check_cells_shared, check_group_sizes, check_window
 from maskings import fails
@@ -19,7 +20,7 @@ SEEDS = (1, 2)
 MADE = {}
 
 
-@pytest.mark.parametrize(("name", "phrase"), KEPT)
+@each(("name", "phrase"), KEPT)
 def test_every_phrase_has_a_check_and_its_conditions_are_settings(name, phrase):
     words, _, _ = read(METHODS[name], phrase)
     assert words in PROMISES, f"no check for the promise {words!r}; write one, or use the words of another"
@@ -112,7 +113,7 @@ def test_method_keeps_exactly_what_it_promises(name, phrase):
     assert count >= len(SHAPES) - 2
 
 
-@pytest.mark.parametrize(("name", "phrase"), kept(chance=True))
+@each(("name", "phrase"), kept(chance=True))
 def test_method_keeps_on_average_what_it_promises(name, phrase):
     method = METHODS[name]
     words, fixed, _ = read(method, phrase)
@@ -122,6 +123,7 @@ def test_method_keeps_on_average_what_it_promises(name, phrase):
         assert not fails(PROMISES[words].check, draws), f"{options}: {words}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", METHODS)
 @settings(max_examples=15)
 @example(n=2, p=1, seed=0, digits=1)
@@ -140,7 +142,7 @@ def test_promises_hold_on_any_complete_file(name, n, p, seed, digits):
             assert not fails(PROMISES[words].check, masked), words
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each("name", METHODS)
 def test_promises_hold_within_strata(name):
     method = METHODS[name]
     frame = pl.DataFrame(data(60), schema=["x1", "x2", "x3"]).with_columns(g=pl.Series(["p", "q", "p"] * 20))
@@ -164,7 +166,7 @@ def with_field(field):
     return [name for name, method in METHODS.items() if getattr(method, field) is not None]
 
 
-@pytest.mark.parametrize("name", with_field("window"))
+@pytest.mark.parametrize("name", few(with_field("window"), 2))
 def test_no_rank_moves_farther_than_the_window(name):
     for what, masked in outcomes(name, {}, complete=False):
         assert np.min(masked.window) >= 0
@@ -265,7 +267,7 @@ def example_of(words):
     return promise, kept, kept._replace(after=promise.broken(kept))
 
 
-@pytest.mark.parametrize("words", PROMISES)
+@each("words", PROMISES)
 def test_each_check_accepts_what_is_kept_and_refuses_what_is_broken(words):
     promise, kept, broken = example_of(words)
     if promise.chance:

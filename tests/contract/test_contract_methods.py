@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sdckit as sdc
+from cases import each
 from contract import (
     NAMES,
     NAN,
@@ -146,7 +147,7 @@ def table_with_others(kind):
     return pl.DataFrame(columns) if kind == "polars" else pa.table(columns)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@each("kind", ["pandas", "polars", "pyarrow"])
 def test_method_gives_the_same_kind_of_table_and_leaves_the_rest_alone(method, kind):
     table, before = table_with_others(kind), table_with_others(kind)
     with companions(method, "name", "sector", "flag"):
@@ -206,7 +207,7 @@ def check_missing_cells(method, before, after):
     assert not np.isinf(after).any()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@each("shape", SHAPES)
 def test_method_on_data_of_every_shape(method, shape):
     options = strong(method)
     values = suited(method, SHAPES[shape](), options)
@@ -266,8 +267,8 @@ def test_method_masks_strata_apart(method):
     assert first == "q" or again.filter(g="p").equals(masked.filter(g="p"))
 
 
-@pytest.mark.parametrize("constant", [7.0, 0.1, 1e9 + 1 / 3, -1e-5, 0.0])
-@pytest.mark.parametrize("n", [9, 37, 1000])
+@each("constant", [7.0, 0.1, 1e9 + 1 / 3, -1e-5, 0.0])
+@each("n", [9, 37, 1000])
 def test_method_leaves_a_constant_column_constant(method, constant, n):
     values = data(n)
     values[:, 1] = constant
@@ -276,7 +277,7 @@ def test_method_leaves_a_constant_column_constant(method, constant, n):
         assert (masked_by(method, np.full((n, 1), constant), options) == constant).all()
 
 
-@pytest.mark.parametrize("place", range(3))
+@each("place", range(3))
 def test_method_on_a_column_of_one_value_and_of_none(method, place):
     """What cannot be estimated from a column must not spoil the others."""
     for count in (0, 1, 2):
@@ -364,7 +365,7 @@ def test_method_refuses_infinities_by_name(method):
         sdc.mask([[1.0, 2.0], [3.0, math.inf], [4.0, 5.0]], method.name)
 
 
-@pytest.mark.parametrize("power", [-300, -150, 150, 300])
+@each("power", [-300, -150, 150, 300])
 def test_method_works_at_every_size(method, power):
     """On numbers near the ends of what a double holds, as on any other."""
     values = data() / 1000 * 10.0**power

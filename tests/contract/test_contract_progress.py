@@ -12,6 +12,7 @@ import rich.progress
 
 import command
 import sdckit as sdc
+from cases import each
 from sdckit import progress
 from sdckit.masking import METHODS
 from secret_bytes import entropy
@@ -91,7 +92,7 @@ def test_functions_report_one_rise(call):
         assert any(0 < share < 1 for _, share in seen)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@each("method", METHODS)
 @pytest.mark.filterwarnings("ignore")
 def test_every_method_reports_one_rise_over_strata_and_rules(method):
     seen = Seen()
@@ -111,7 +112,7 @@ COMMANDS = {
     "mask --release": ["mask", "data.csv", "-o", "y.csv", "--method", "noise", *STRATA, "--release"],
     "mask --no-measure": ["mask", "data.csv", "-o", "z.csv", "--method", "mdav", *STRATA, "--no-measure"],
     "evaluate": [
-        *["evaluate", "data.csv", "masked.csv", *STRATA, "--ranks", "--report", "e.html"],
+        *["evaluate", "data.csv", "masked.csv", *STRATA, "--report", "e.html"],
         *["--scenario", "press=a:linkage=0.5"],
     ],
     "evaluate several": ["evaluate", "data.csv", "masked.csv", "other.csv", *STRATA],
@@ -133,6 +134,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", COMMANDS)
 def test_commands_report_one_rise(folder, words):
     seen = Seen()
@@ -148,6 +150,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.long
 def test_a_terminal_shows_one_bar_that_only_rises(folder, monkeypatch):
     bars, shown = set(), []
     update = rich.progress.Progress.update

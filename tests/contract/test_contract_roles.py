@@ -77,6 +77,7 @@ def test_score_has_the_parts_of_every_score(name):
     assert len(score.records) == 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REQUIRED)
 def test_without_its_role_a_metric_refuses_when_named_and_is_left_out_by_default(name):
     original, masked = files()
@@ -96,6 +97,7 @@ def test_metrics_of_roles_are_left_out_of_arrays():
     assert not set(ROLES) & set(sdc.evaluate(x, shaken(x)).meaning)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ROLES)
 def test_sweep_and_search_find_the_value_of_the_masked_file(name):
     original, _ = files()

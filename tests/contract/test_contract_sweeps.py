@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from contract import NAMES, data, strong, with_holes
 from sdckit.core.randomness import stream_generator
 from sdckit.selection.plan import runs_of, settings_of
@@ -28,8 +29,8 @@ def ends(method):
     return {method.name: {p.name: p.grid[:: len(p.grid) - 1] for p in method.parameters if p.grid}}
 
 
-@pytest.mark.parametrize("make", [data, with_holes])
-@pytest.mark.parametrize("n", [200, 5000])
+@each("make", [data, with_holes])
+@each("n", [200, 5000])
 def test_method_with_its_basis_at_hand_masks_as_without(method, n, make):
     if method.basis is None:
         return
@@ -56,7 +57,7 @@ def applicable(method, metrics):
 
 
 @pytest.mark.filterwarnings(UNMASKED)  # the weakest of the grid
-@pytest.mark.parametrize("draws", ["common", "fresh"])
+@each("draws", ["common", "fresh"])
 def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     table, plan = frame(), ends(method)
     prepared = sdc.prepare(table)
@@ -93,6 +94,7 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     assert next(rows, None) is None
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings(UNMASKED, "ignore:rows of .* stand for no original record")
 def test_method_in_a_sweep_keeps_the_roles_of_columns(method):
     """Metrics of other columns than the variables, which the test above has no values of."""

@@ -102,6 +102,7 @@ def printed_linkage(folder, *words):
     return next(row["value"] for row in rows if (row["variable"], row["stratum"]) == ("all", "all"))
 
 
+@pytest.mark.long
 def test_places_of_missing_cells():
     table = replaced(amounts(SIZE, 8, seed=6), 0.1, None, seed=7)
     made, slow, naive = released(table, "noise", {"percent": 150}, tuple(table))
@@ -110,6 +111,7 @@ def test_places_of_missing_cells():
     assert_honest(made.evaluation["linkage"], slow, exactly=False)
 
 
+@pytest.mark.long
 def test_kept_zeros():
     both = ("linkage", "linkage:attacks=nearest")
     table = replaced(amounts(SIZE, 8, seed=8), 0.4, 0.0, seed=9)
@@ -157,6 +159,7 @@ def test_pca_microaggregation_run_again():
     assert_honest(made.evaluation["linkage"], slow)
 
 
+@pytest.mark.long
 def test_window_of_rank_swapping_is_not_dropped_on_the_way(tmp_path):
     table = amounts(SIZE, 4, seed=15)
     data = pl.DataFrame(table)
@@ -175,6 +178,7 @@ def test_window_of_rank_swapping_is_not_dropped_on_the_way(tmp_path):
     assert masked >= naive + 0.05
 
 
+@pytest.mark.long
 def test_ten_releases_of_a_file_masked_by_noise():
     table, size = amounts(160, 4, seed=14), 160
     data, noise = pl.DataFrame(table), {"percent": 50}

@@ -5,12 +5,15 @@ import pytest
 
 import instruction_sets
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def here():
     return instruction_sets.results()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setting", [*instruction_sets.NUMPY, instruction_sets.NUMBA])
 def test_sums_and_masked_files_are_the_same_to_the_bit(setting, here, tmp_path):
     there, features = instruction_sets.results_under(setting, tmp_path)
@@ -20,6 +23,7 @@ def test_sums_and_masked_files_are_the_same_to_the_bit(setting, here, tmp_path):
     assert different == []
 
 
+@pytest.mark.long
 def test_matrix_algebra_moves_masked_cells_in_their_last_bits_at_most(here, tmp_path):
     # BLAS takes other code on another CPU and adds in another order.
     there, _ = instruction_sets.results_under(instruction_sets.BLAS, tmp_path)

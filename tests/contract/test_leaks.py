@@ -107,6 +107,7 @@ def test_a_column_in_its_order_is_found():
     assert any("original column" in line for line in leaks(output, pl.DataFrame({"age": ages})))
 
 
+@pytest.mark.long
 def test_a_distinctive_value_is_found():
     value = reports.original()["turnover"].sort()[500]
     assert digits(value) >= 4

@@ -107,6 +107,7 @@ def swept(folder):
     return done, pl.read_csv(folder / "out" / "sweep.csv"), pl.read_csv(folder / "out" / "summary.csv")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["out/sweep.csv", "out/summary.csv", "out/sweep.svg", "sweep.html", "-"])
 def test_a_sweep_leaks_nothing(folder, original, swept, name):
     done, table, summary = swept
@@ -138,6 +139,7 @@ def test_the_private_folder_is_where_the_seed_is(folder, swept):
 # --- recommend ---
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["mdav", "rank_swap", "noise"])
 def test_a_recommendation_leaks_nothing(folder, original, method):
     grid = GRIDS[GRIDS.index(next(word for word in GRIDS if word.startswith(method)))]

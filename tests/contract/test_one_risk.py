@@ -13,6 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sdckit as sdc
+from cases import few
 from command import good
 from contract import strong
 from read_page import Read
@@ -118,11 +119,11 @@ PAIRS = [
     pytest.param(file, method, id=f"{file}-{method.name}")
     for file, method in zip(cycle(FILES), sdc.METHODS.values(), strict=False)
 ]
-every_method = pytest.mark.parametrize(("folder", "method"), PAIRS, indirect=["folder"])
+every_method = pytest.mark.parametrize(("folder", "method"), few(PAIRS, 5), indirect=["folder"])
 
 
 @pytest.mark.filterwarnings(NOT_MASKED)
-@pytest.mark.parametrize("method", WINDOW, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", few(WINDOW, 4), ids=lambda method: method.name)
 def test_a_window(folder, method):
     release = assert_one_risk(folder, method)
     assert release.evaluation.parts["linkage"]["guess"] > 1 / release.data.height  # the window is a fact
@@ -137,6 +138,7 @@ def test_strata_and_rules(folder, method):
     assert list(release.disclosure.rules.texts) == [RULE]
 
 
+@pytest.mark.long
 def test_a_number_that_differs_from_stratum_to_stratum(folder):
     widths = {"north": 0.05, "south, and east": 0.3, "west": 0.1}
     original = read(folder / "data.csv").frame
@@ -155,6 +157,7 @@ def test_a_number_that_differs_from_stratum_to_stratum(folder):
     assert again["linkage"] == pytest.approx(release.evaluation["linkage"], rel=1e-12)
 
 
+@pytest.mark.long
 def test_strata_are_those_of_the_masking_unless_it_is_said_that_they_are_not(folder):
     metrics = ["--metrics", "linkage:attacks=nearest", "--json"]  # of the method, these use the window alone
     words = ["-o", "out.csv", "--method", "rank_swap", "--set", "p=0.15", "--by", "region", "--seed", SEED]
@@ -170,6 +173,7 @@ def test_strata_are_those_of_the_masking_unless_it_is_said_that_they_are_not(fol
     assert tables[2] != printed
 
 
+@pytest.mark.long
 def test_some_of_the_columns(folder):
     words = ["-o", "out.csv", "--method", "rank_swap", "--set", "p=0.15", "--columns", "a,c"]
     with drawn_from(SEED):

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from new_records import linked_package
 
 HERE = Path(__file__).parents[2]
@@ -69,6 +70,7 @@ def test_a_new_metric_and_a_new_method_are_in_the_reference_and_the_stubs(run):
     assert found.count("from sdckit.metrics.loss.changed import changed_cells as changed_cells") == 2
 
 
+@pytest.mark.long
 def test_a_new_metric_and_a_new_method_are_in_a_sweep_by_default(run, tmp_path):
     words = [
         "data.csv",
@@ -154,7 +156,7 @@ def test_no_file_lists_metrics_or_methods():
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         "a = ['brmae', 'ks', 'rid']",

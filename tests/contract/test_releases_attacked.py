@@ -45,7 +45,7 @@ def attacked(original, published, rows, disclosure, roles):
     return linkage(table, aligned, release, one_to_one=True)["linkage"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", SAFE)
 def test_a_recommended_release_meets_its_limit_against_the_slow_intruder(name):
     mixed = FILES[name]()
@@ -60,6 +60,7 @@ def test_a_recommended_release_meets_its_limit_against_the_slow_intruder(name):
     assert slow - LUCK <= release.evaluation["linkage"] + 1e-9 <= LIMIT + 2e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOPELESS)
 def test_nothing_is_recommended_where_columns_stand_in_the_way(name):
     mixed = FILES[name]()
@@ -111,7 +112,7 @@ def test_no_file_is_written_where_columns_stand_in_the_way(folder, name):
     assert [path.name for path in folder.iterdir()] == ["data.csv"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["dates_and_text", "coded_gaps", "sorted_rows"])
 def test_a_written_release_meets_its_limit_against_the_slow_intruder(folder, name):
     roles = FILES[name]().roles

@@ -4,8 +4,8 @@ from datetime import date
 
 import numpy as np
 import polars as pl
-import pytest
 
+from cases import each
 from sdckit.core.converted_cells import cell_marks, converted_numbers
 
 BIG = 2**53
@@ -22,8 +22,8 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("second", COLUMNS)
-@pytest.mark.parametrize("first", COLUMNS)
+@each("second", COLUMNS)
+@each("first", COLUMNS)
 def test_marks_are_equal_where_converted_cells_are(first, second):
     ours, theirs = COLUMNS[first], COLUMNS[second]
     x, y = converted_numbers(ours, theirs)

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from cases import each
 from sdckit.core.classes import cell_numbers, class_numbers, class_sizes, number_values, uniques_of
 from sdckit.core.table import Table
 
@@ -31,8 +32,8 @@ def slow_classes(rows):
     return [[j for j, other in enumerate(plain) if other == row] for row in plain]
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-@pytest.mark.parametrize("kind", ["polars", "pandas", "pyarrow"])
+@each("name", COLUMNS)
+@each("kind", ["polars", "pandas", "pyarrow"])
 def test_equal_cells_share_a_number(name, kind):
     frame = pl.DataFrame({name: COLUMNS[name]}, strict=False)
     native = {"polars": frame, "pandas": frame.to_pandas(), "pyarrow": frame.to_arrow()}[kind]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.new_columns import holds_decimals, holds_integers
 from sdckit.core.table import Table
 from sdckit.masking.mask_table import mask_prepared
@@ -53,8 +54,9 @@ def masked(table, **options):
     return sdc.mask(table, "rank_swap", p=0.5, rng=3, untouched=left, **options)
 
 
-@pytest.mark.parametrize("kind", list(tables()))
-@pytest.mark.parametrize("decimals", ["original", 0])
+@pytest.mark.long
+@each("kind", list(tables()))
+@each("decimals", ["original", 0])
 def test_rounded_columns_keep_their_type(kind, decimals):
     table = tables()[kind]
     made = masked(table, decimals=decimals)
@@ -96,7 +98,7 @@ def test_cells_that_do_not_fit_widen_the_type_and_a_note_says_so():
     assert any(note.startswith("column 'a' is Float64, since Decimal") for note in made.notes)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "values", "fits"),
     [
         (pl.Int8, [-128.0, 127.0], True),

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from cases import each
 from sdckit.core.guesses import Guess, guess_columns, is_near_unique
 from sdckit.core.table import Table
 
@@ -64,8 +65,8 @@ COLUMNS = {  # name of the column: cells, role, undecided
 }
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-@pytest.mark.parametrize("kind", ["polars", "pandas", "pyarrow"])
+@each("name", COLUMNS)
+@each("kind", ["polars", "pandas", "pyarrow"])
 def test_role_of_a_column(name, kind):
     cells, role, undecided = COLUMNS[name]
     frame = pl.DataFrame({name: cells})
@@ -126,7 +127,7 @@ def test_reasons_hold_no_cell():
 CODED = "the negative ones look like missing codes"
 
 
-@pytest.mark.parametrize(
+@each(
     ("negative", "coded"),
     [
         ([-9, -9], True),

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import Roles, resolve_roles
 from sdckit.core.table import Table
@@ -72,8 +73,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("call", CALLS)
+@each("wrong", WRONG)
+@each("call", CALLS)
 def test_every_function_refuses_the_same_roles_in_the_same_words(call, wrong):
     roles, message = WRONG[wrong]
     with pytest.raises((ValueError, TypeError), match=message):
@@ -133,6 +134,7 @@ def test_prepared_data_are_measured_like_their_table():
     assert sdc.evaluate(sdc.prepare(original, **ROLES), masked, **ROLES).table.equals(expected.table)
 
 
+@pytest.mark.long
 def test_prepared_data_are_swept_and_recommended_like_their_table():
     original, options = with_codes(), {"rng": 3, "workers": 1}
     prepared = sdc.prepare(original, **ROLES)
@@ -144,6 +146,7 @@ def test_prepared_data_are_swept_and_recommended_like_their_table():
     assert ours.conditions == theirs.conditions
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weights", ["w", "numbers"])
 def test_a_choice_is_applied_to_prepared_data_and_to_their_table(weights):
     original = with_codes()
@@ -157,6 +160,7 @@ def test_a_choice_is_applied_to_prepared_data_and_to_their_table(weights):
     assert set(releases[0].evaluation.table["stratum"]) == {"all", "x", "y"}
 
 
+@pytest.mark.long
 def test_a_release_of_prepared_data_is_that_of_their_table():
     original = with_codes()
     ours = sdc.release(sdc.prepare(original, **ROLES), "noise", entropy=entropy(2))
@@ -177,8 +181,8 @@ CONTRADICTIONS = {
 }
 
 
-@pytest.mark.parametrize("option", CONTRADICTIONS)
-@pytest.mark.parametrize("call", CALLS)
+@each("option", CONTRADICTIONS)
+@each("call", CALLS)
 def test_an_option_that_contradicts_prepared_data_is_refused(call, option):
     value, message = CONTRADICTIONS[option]
     with pytest.raises(ValueError, match=message):

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 
 HERE = Path(__file__).parents[2]
 FUNCTIONS = [name for name in dir(sdc) if callable(getattr(sdc, name))]
@@ -52,7 +53,7 @@ VERSION  # type: ignore[name-defined]
 """
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_type_hints_can_be_read(name):
     value = getattr(sdc, name)
     own = vars(value).items() if inspect.isclass(value) else ()
@@ -127,3 +128,10 @@ def test_type_checkers_see_that_the_table_keeps_its_type(tmp_path):
     env = os.environ | {"MYPYPATH": str(tmp_path)}
     done = subprocess.run(words, cwd=HERE, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_names_that_are_gone_say_what_to_use():
+    for name, use in {"compare": "sdc.estimates", "rank_table": "sdc.evaluate"}.items():
+        assert name not in dir(sdc)
+        with pytest.raises(AttributeError, match=f"sdc.{name} is gone: .*{use}"):
+            getattr(sdc, name)

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.recode import multiples, parse_recodings, rare_numbers
 
 DAYS = [dt.date(1989, 5, 1), None, dt.date(1986, 12, 31), dt.date(2001, 8, 9)]
@@ -22,8 +23,8 @@ def cells(table, name):
     return (found.fill_nan(None) if found.dtype.is_float() else found).to_list()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@each("kind", KINDS)
+@each(
     ("values", "way", "expected"),
     [
         ([31, 35, -1, 0], 5, [30, 35, -5, 0]),
@@ -87,7 +88,7 @@ NOTHING = "changes no cell: {}; give a larger number or leave it out"
 WAYS = "a width such as 5, 'round:100', 'rare:20', 'year', 'year:10', 'quarter' or 'month'"
 
 
-@pytest.mark.parametrize(
+@each(
     ("way", "text"),
     [
         ({"aeg": 5}, "unknown column 'aeg' (did you mean 'age'?); choose from: age, town, gone, l"),

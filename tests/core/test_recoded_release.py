@@ -58,6 +58,7 @@ def test_a_recommendation_recodes_its_release():
     assert choice.apply(PEOPLE.drop("w"), entropy=entropy(1)).data["age"].is_in(range(0, 99, 10)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recode", [None, {"age": 30, "town": "rare:9"}, {"age": 60, "town": "rare:9"}])
 def test_a_recoded_file_has_one_risk(recode):
     frame = PEOPLE.drop("w")

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.roles import Roles
 from sdckit.core.table import names_of
 
@@ -76,8 +77,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("call", CALLS)
+@each("wrong", WRONG)
+@each("call", CALLS)
 def test_every_function_refuses_wrong_roles_in_the_same_words(call, wrong):
     roles, message = WRONG[wrong]
     with pytest.raises(ValueError, match=message) as error:
@@ -93,8 +94,8 @@ def test_every_function_takes_every_role(call):
     CALLS[call](DATA, columns=["a", "b"], drop="id", unit="hh", weights="w", by="sex", untouched=["w", "sex"])
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize(
+@each("call", CALLS)
+@each(
     ("role", "ours", "theirs"),
     [
         ("untouched", "sex, w", "sex"),

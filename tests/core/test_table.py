@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.table import Table, decimals_of, round_column
 
 NAN = float("nan")
@@ -114,7 +115,7 @@ def test_arrays_and_lists():
     assert Table(np.float32([[1.5], [2.5]])).floats(["x1"]).dtype == np.float64
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "error", "match"),
     [
         (np.array(["a", "b"]), TypeError, "is not numeric"),
@@ -230,12 +231,23 @@ def test_numbers_stored_as_objects_are_named_in_a_warning():
         sdc.mask(pd.DataFrame({"a": a, "o": pd.Series(other, dtype=object)}), "noise", rng=1)
 
 
-def test_lazy_frames_are_refused():
-    lazy = pl.LazyFrame({"a": [1.0, 2.0]})
-    with pytest.raises(TypeError, match="LazyFrame is lazy; collect it first"):
-        sdc.mask(lazy, "noise")
-    with pytest.raises(TypeError, match="lazy"):
-        sdc.brmae(lazy, lazy)
+class Stream:
+    """A table that has the Arrow stream interface and nothing else."""
+
+    def __init__(self, frame):
+        self.frame = frame
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+
+def test_lazy_frames_and_arrow_streams_are_collected():
+    frame = pl.DataFrame({"a": [1.0, 4.0, 2.0]})
+    turned = frame.reverse()
+    for make in (pl.DataFrame.lazy, Stream):
+        assert sdc.brmae(make(frame), make(turned)) == sdc.brmae(frame, turned)
+        made = sdc.mask(make(frame), "noise", rng=1)
+        assert made.equals(sdc.mask(frame, "noise", rng=1))
 
 
 def test_integers_beyond_2_to_the_53_are_refused():

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.undecided import require_decided, warn_of_undecided
 
@@ -85,8 +86,8 @@ def test_a_doubtful_column_is_no_variable_and_is_refused_in_a_release(name):
     assert "settle each with untouched=, columns=, drop=, recode=, unknown=, key= or unit=" in str(why.value)
 
 
-@pytest.mark.parametrize("role", SETTLING)
-@pytest.mark.parametrize("name", DOUBTFUL)
+@each("role", SETTLING)
+@each("name", DOUBTFUL)
 def test_a_role_settles_a_doubtful_column(name, role):
     prepared = sdc.prepare(data(name), **{role: name})
     assert prepared.columns == ("income", "age")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import naive_grid
 import sdckit as sdc
+from cases import each
 from sdckit.core.decimals import Step, usual_step
 
 RNG = np.random.default_rng(12)
@@ -54,7 +55,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@each("name", COLUMNS)
 def test_steps_of_columns(name):
     values, expected = COLUMNS[name]
     assert size(usual_step(np.asarray(values, np.float64))) == Fraction(str(expected))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from cases import each
 from engine_totals import engine_answers
 from sdckit.core.checks import NotApplicable
 from sdckit.core.registry import METRICS
@@ -96,8 +97,8 @@ def check_score(metric, found, expected, *, weighted=False, rounded_means=False)
     assert found.notes == expected.notes
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("make", FILES)
+@each("weighted", [False, True])
+@each("make", FILES)
 def test_scores_of_blocks_are_those_of_memory(make, weighted):
     rng = np.random.default_rng(len(make.__name__))
     n = 90

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import few
 from sdckit.core.disclosure import Disclosure
 from sdckit.engines import opening, risks
-from sdckit.rules import rules_of
+from sdckit.rules.rules import rules_of
 
 N = 300
 VARIABLES = ["a", "b", "c"]
@@ -125,7 +126,7 @@ def both(folder, original, masked, **options):
     return found
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", few(CASES, 3))
 def test_risks_are_those_of_memory(name, tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "BLOCK_ROWS", 50 + 7 * len(name))
     original, masked, told = CASES[name]()
@@ -189,7 +190,6 @@ def test_unique_records_are_counted_in_blocks(by, tmp_path, monkeypatch):
     assert any(note.startswith("of single strata") for note in found.notes) == (by is not None)
 
 
-@pytest.mark.spark
 def test_spark_has_the_figures_of_memory(tmp_path, spark):
     assert spark
     original, masked, told = CASES["key in other order"]()

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import few
 from engine_files import NUMBER, case
 from sdckit.core.registry import METRICS
 from sdckit.engines import local, measure_ranks, opening
@@ -107,13 +108,12 @@ def test_some_of_the_files_have_all_pairs_of_options():
     assert pairs_of_options(PAIRED) == pairs_of_options(range(NUMBER))
 
 
-@pytest.mark.parametrize("seed", range(NUMBER) if ALL else PAIRED)
+@pytest.mark.parametrize("seed", few(range(NUMBER) if ALL else PAIRED, 3))
 def test_local_equals_memory(seed, tmp_path, small_buckets):
     small_buckets(case(seed).bucket_rows)
     compare(seed, tmp_path, engine="local")
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("seed", ON_SPARK)
 def test_spark_equals_memory(seed, tmp_path, small_buckets, spark):
     assert spark

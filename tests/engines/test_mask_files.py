@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit.masking  # noqa: F401 - registers the methods
+from cases import few
 from masked_files import CUTS, NAMES, in_memory, masked, matrix, survey
 from sdckit.core.registry import METHODS
 
@@ -35,7 +36,7 @@ def cut_for(name, cut):
     return (cut[0], 10_000) if name == "mdav" else cut  # MDAV forms groups among all records of a stratum
 
 
-@pytest.mark.parametrize("name", IN_BLOCKS)
+@pytest.mark.parametrize("name", few(IN_BLOCKS, 3))
 def test_the_file_is_the_same_however_it_is_cut(tmp_path, file, frame, name):
     options = {"by": "area", "decimals": "original", **OPTIONS.get(name, {})}
     found = [

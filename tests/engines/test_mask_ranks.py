@@ -5,12 +5,13 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from cases import each
 from file_transport import FileTransport, engine
 from sdckit.engines.masking import mask_files
 from sdckit.engines.source import Source
 from sdckit.engines.transport import Reads
 from sdckit.engines.value_buckets import find_buckets
-from sdckit.kernels.cell_draws import CellDraws
+from sdckit.kernels.draws import CellDraws
 from sdckit.masking.swapping import rank_swap
 from sdckit.masking.swapping_kernels import partner_ranks, swap_ranks
 
@@ -18,8 +19,8 @@ DRAWS = CellDraws.of(b"swaps")
 N = 100_000
 
 
-@pytest.mark.parametrize("window", [0, 1, 3, 40, 999, 5000])
-@pytest.mark.parametrize("stretch", [64, 100, 1000, 10_000])
+@each("window", [0, 1, 3, 40, 999, 5000])
+@each("stretch", [64, 100, 1000, 10_000])
 def test_partners_are_those_of_swapping_in_memory(window, stretch):
     n = 1000
     expected = np.arange(n, dtype=np.float64)

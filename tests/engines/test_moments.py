@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from sdckit.engines.moments import ColumnMoments
 from sdckit.kernels.scaling import spread
 
@@ -17,8 +18,8 @@ def merged(values, weights, borders):
     return found
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@each("weighted", [False, True])
+@each("seed", range(5))
 def test_moments_of_blocks_are_those_of_the_column(seed, weighted):
     rng = np.random.default_rng(seed)
     n = 200

@@ -120,7 +120,6 @@ def test_one_clear_error(paths, call, error, text):
     assert sorted(paths[0].parent.iterdir()) == before
 
 
-@pytest.mark.spark
 def test_spark_frames_in_and_out(spark, tmp_path):
     frames = [
         spark.createDataFrame(frame.rows(), frame.columns).repartition(3) for frame in (RECORDS, MASKED)
@@ -138,7 +137,6 @@ def test_spark_frames_in_and_out(spark, tmp_path):
     assert 0 < sdc.brmae(RECORDS[VARIABLES], here[VARIABLES]) < 0.5
 
 
-@pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_files_are_masked_on_spark_as_on_one_machine(paths):
     outputs = [paths[0].with_name(f"{engine}.parquet") for engine in ("spark", "local")]

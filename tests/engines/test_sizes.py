@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from cases import each
 from sdckit.engines import sizes, spark_packages
 from sdckit.engines.opening import Settings, transport_on
 from sdckit.engines.sizes import (
@@ -27,7 +28,7 @@ def test_amounts_of_memory_are_read(text, size):
     assert parse_memory(text) == size
 
 
-@pytest.mark.parametrize("text", ["4", "GB", "-1GB", "4 apples", "0GB", "1e3MB", "4GBs", "7kB", 4_000, ""])
+@each("text", ["4", "GB", "-1GB", "4 apples", "0GB", "1e3MB", "4GBs", "7kB", 4_000, ""])
 def test_other_texts_are_refused(text):
     with pytest.raises(ValueError, match="give a number with MB, GB, MiB or GiB, such as 4GB") as caught:
         parse_memory(text)

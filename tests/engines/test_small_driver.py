@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pytest
 
 import small_driver
+from cases import each
 from sdckit.engines.rank_cells import _progression
 
 
@@ -28,8 +28,8 @@ def test_the_driver_loads_neither_the_compiler_nor_heavy_packages(tmp_path):
     assert heavy == []
 
 
-@pytest.mark.parametrize("gap2", [-50, -41, -8, -3, 0, 1, 6])
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 30])
+@each("gap2", [-50, -41, -8, -3, 0, 1, 6])
+@each("n", [0, 1, 2, 7, 30])
 def test_sums_over_a_cell_are_those_of_its_rows(n, gap2):
     rows = [gap2 + 4 * i for i in range(n)]
     assert _progression(n, gap2) == (n, sum(map(abs, rows)), sum(gap**2 for gap in rows))

@@ -11,8 +11,6 @@ from sdckit.engines import spark_session as sessions
 from sdckit.engines.spark import SparkTransport
 from spark_toy_ranks import READS, Absent, Refuses
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def unchecked(monkeypatch):

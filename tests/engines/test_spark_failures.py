@@ -12,7 +12,6 @@ from sdckit.engines import opening
 from sdckit.engines import spark as spark_engine
 from spark_toy_ranks import Failing, Killed, kill
 
-pytestmark = pytest.mark.spark
 N, SEED = 20_000, 3
 METRICS = ["brmae", "rmse", "ks"]
 METHODS = {

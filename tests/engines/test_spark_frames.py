@@ -7,7 +7,6 @@ import pytest
 from sdckit.engines.spark_frames import aligned_source, frame_of
 from sdckit.engines.transport import BlockRef, Reads
 
-pytestmark = pytest.mark.spark
 WRONG = "key 'id' does not match records one by one: "
 
 

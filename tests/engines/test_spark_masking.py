@@ -7,8 +7,6 @@ from masked_files import NAMES, SEED, masked, survey
 from sdckit.engines.masking import mask_files
 from sdckit.engines.spark import SparkTransport
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.mark.parametrize(("name", "partitions"), [("noise", 40), ("rank_swap", 7)])
 def test_a_file_masked_on_spark_is_that_of_any_engine(spark, tmp_path, name, partitions):

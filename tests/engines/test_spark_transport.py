@@ -15,7 +15,6 @@ from sdckit.engines import spark as spark_engine
 from sdckit.engines.spark import SparkTransport
 from spark_toy_ranks import READS, ArraySource, Killed, begun, kill, wait_until
 
-pytestmark = pytest.mark.spark
 CUTS = np.linspace(-3, 9, 14)  # some buckets are empty
 
 

@@ -115,6 +115,7 @@ def test_without_locks_nothing_is_swept_and_files_are_written_all_the_same(tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == [LEFT, "x.csv"]
 
 
+@pytest.mark.long
 def test_writers_and_sweepers_at_once_lose_no_draft(tmp_path):
     stop, failures = threading.Event(), []
 

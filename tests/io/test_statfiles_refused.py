@@ -8,6 +8,7 @@ import polars as pl
 import pyreadstat
 import pytest
 
+from cases import each
 from command import HANGING, contents, put
 from full_disk import LIMITED
 from sdckit.io.atomic import check_target
@@ -148,7 +149,7 @@ def test_what_pyreadstat_refuses_is_one_line(tmp_path, monkeypatch):
 # dates
 
 
-@pytest.mark.parametrize(
+@each(
     ("family", "form", "unit"),
     [
         ("stata", "%td", "date"),

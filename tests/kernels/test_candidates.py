@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import naive_candidates
+from cases import later
 from maskings import fails
-from sdckit.kernels import candidates, kd_tree
+from sdckit.kernels import candidates, trees
 from sdckit.kernels.candidates import Side, no_facts, take
 
 TOLERANCE = 1e-9
@@ -92,7 +93,7 @@ def check_counts(targets, queries):
     assert len(set(sets)) == len(set(zip(sets, prints.tolist(), strict=True))) == len(set(prints.tolist()))
 
 
-@pytest.mark.parametrize("n", [1, 2, 64, 65, 300])
+@pytest.mark.parametrize("n", [1, 2, 64, later(65), later(300)])
 @pytest.mark.parametrize("q", [0, 1, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_counts_equal_a_look_at_all_records(n, q, missing):
@@ -115,6 +116,7 @@ LARGE = [  # blocks, interval dimensions, share of missing cells
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("blocks", "q", "missing"), LARGE)
 def test_trees_answer_as_a_look_at_all_records(blocks, q, missing):
     for places in (1, 3):
@@ -122,7 +124,7 @@ def test_trees_answer_as_a_look_at_all_records(blocks, q, missing):
 
 
 def test_many_queries_are_answered_part_by_part():
-    case = case_of(1, 2 * kd_tree.PART + 5, 3, 50, 1, 0.05)
+    case = case_of(1, 2 * trees.PART + 5, 3, 50, 1, 0.05)
     check_closer(case, 2, slice(None, None, 997))
 
 

@@ -1,11 +1,10 @@
 """The nearest candidates, found in trees, are those that a look at all records finds."""
 
 import numpy as np
-import pytest
 
 import naive_candidates as naive
-from sdckit.kernels.candidates import Side
-from sdckit.kernels.nearest import count_nearest
+from cases import each
+from sdckit.kernels.candidates import Side, count_nearest
 
 TOLERANCE = 1e-9
 
@@ -28,7 +27,7 @@ def drawn(seed):
     return points, queries, tuple(sides), ((values[0], values[0]), (values[1] - 0.3, values[1] + 0.3))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_nearest_candidates_and_their_property(seed):
     given = drawn(seed)
     assert (count_nearest(*given, TOLERANCE) == naive.count_nearest(*given, TOLERANCE)).all()

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import naive
 import sdckit as sdc
+from cases import each
 from columns import SHAPES, column
-from sdckit.kernels.rank_distance import OrderedColumn, tie_sum
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import OrderedColumn, largest_absolute, largest_squared, tie_sum
 from sdckit.kernels.tie_rules import TIES, AlignedColumn, distance, random_level
 
 pytestmark = pytest.mark.usefixtures("short_columns")
@@ -180,7 +180,7 @@ WORKED = {
 }
 
 
-@pytest.mark.parametrize("rule", WORKED)
+@each("rule", WORKED)
 def test_worked_table(rule):
     x, y = [1, 1, 1, 1, 2, 3], [1, 1, 2, 1, 1, 1]
     sums = distance(OrderedColumn(np.array(x, float)), np.array(y, float), rule)
@@ -204,7 +204,7 @@ def test_random_ties_punish_identity():
     assert np.mean(np.array(drawn) == 0) == pytest.approx(1 / 12, abs=0.04)
 
 
-@pytest.mark.parametrize("n", [2, 5, 100, 5001])
+@each("n", [2, 5, 100, 5001])
 def test_a_constant_column_scores_a_half_and_a_quarter(n):
     x = np.random.default_rng(n).permutation(n).astype(float)
     constant = np.full(n, 3.3)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 import sdckit as sdc
+from cases import each
 from sdckit.kernels.weighted_ranks import WeightedRanks
 
 LARGEST = np.finfo(float).max
@@ -45,8 +46,8 @@ def test_the_unit_of_the_weights_does_not_matter(rows, unit):
     assert measured(x, y, scaled) == pytest.approx(measured(x, y, w), abs=1e-12)
 
 
-@pytest.mark.parametrize("heavy", [1e16, 1e17, 3.3e40, 1e200, 1e308])
-@pytest.mark.parametrize("y", [[0, 2, 1, 3], [3, 0, 1, 2], [1, 0, 2, 3], [3, 2, 1, 0], [1, 0, 0, 0]])
+@each("heavy", [1e16, 1e17, 3.3e40, 1e200, 1e308])
+@each("y", [[0, 2, 1, 3], [3, 0, 1, 2], [1, 0, 2, 3], [3, 2, 1, 0], [1, 0, 0, 0]])
 def test_one_record_may_outweigh_all_others(heavy, y):
     x, w = [0, 1, 2, 3], [heavy, 1.0, 1.0, 1.0]
     assert measured(x, y, w) == pytest.approx(naive.weighted_br_exactly(x, y, w), abs=1e-15)

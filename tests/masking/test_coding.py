@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import naive_masking_coding as naive
 import sdckit as sdc
+from cases import each
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.core.registry import METHODS
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import largest_absolute, largest_squared
 from sdckit.masking.coding import (
     bases_of,
     coding_window,
@@ -56,7 +57,7 @@ def check_same_again(masking, before):
 # --- rounding ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "base", "expected"),
     [
         (0.31, 0.1, 0.3),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.classes import number_values
 from sdckit.core.disclosure import Disclosure
 from sdckit.masking.mask_units import constant_within, merge_dominated, unit_values
@@ -33,7 +34,7 @@ def largest_shares(groups, units):
 
 
 @pytest.mark.filterwarnings(UNMASKED)
-@pytest.mark.parametrize("method", PAIRED)
+@each("method", PAIRED)
 def test_variables_constant_within_units_stay_constant(method):
     data = households(90)
     masked = sdc.mask(data, method, unit="home", columns=["income", "wage", "rent"], rng=1)
@@ -42,8 +43,8 @@ def test_variables_constant_within_units_stay_constant(method):
     assert masked["home"].n_unique() == data["home"].n_unique()
 
 
-@pytest.mark.parametrize("columns", [["income", "wage"], ["wage", "rent"], ["income"]])
-@pytest.mark.parametrize("method", GROUPING)
+@each("columns", [["income", "wage"], ["wage", "rent"], ["income"]])
+@each("method", GROUPING)
 def test_groups_are_not_dominated_by_a_unit(method, columns):
     data = households(200, members=5)
     masked = sdc.mask(data, method, k=4, unit="home", columns=columns, groups="group")
@@ -145,6 +146,7 @@ def test_groups_of_a_single_variable_are_not_dominated_by_a_unit(method, how):
             assert shares.mean() <= 1 / k + 1e-9, name
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings(UNMASKED)
 @pytest.mark.parametrize("method", ["noise", "correlated_noise", "rank_swap", "mdav", *ALONE])
 def test_a_released_panel_keeps_what_is_constant_and_numbers_firms_anew(method):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sdckit as sdc
+from cases import each
 from contract import NAMES, NAN, data, masking, needed, small, strong, with_holes
 from sdckit.core.prepared import PreparedTable
 from sdckit.masking.mask_table import mask_prepared
@@ -43,7 +44,7 @@ def one_line(call, *arguments, **options):
 
 
 @pytest.mark.filterwarnings(UNMASKED)  # the weakest of the grid
-@pytest.mark.parametrize("name", WITH_GRID)
+@each("name", WITH_GRID)
 def test_a_parameter_may_differ_from_stratum_to_stratum(name):
     method = sdc.METHODS[name]
     parameter = next(p for p in method.parameters if p.grid)
@@ -76,7 +77,7 @@ def test_strata_of_numbers_and_missing_strata_have_names_too():
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("k", "by", "said"),
     [
         ({"north": 3}, "region", "k has no value for stratum 'south'"),
@@ -163,7 +164,7 @@ def test_a_name_that_is_taken_is_refused(taken):
     assert f"the column for group numbers cannot be named {taken!r}, which " in message
 
 
-@pytest.mark.parametrize("name", [m.name for m in METHODS if not m.groups])
+@each("name", [m.name for m in METHODS if not m.groups])
 def test_a_method_without_groups_has_no_numbers_to_give(name):
     with pytest.raises(ValueError, match=f"^{name} forms no groups of records to number; choose from"):
         sdc.mask(data(), name, groups="group")
@@ -262,6 +263,7 @@ def test_named_metrics_are_left_out_by_name_where_rows_are_not_paired():
     assert message.startswith("brmae, dbrl need paired rows and these are not; ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", UNPAIRED)
 def test_a_sweep_measures_unpaired_rows_by_what_makes_sense(name):
     plan = {name: {}, "noise": {"percent": [50]}}
@@ -312,7 +314,7 @@ def test_columns_beside_unpaired_rows_are_named(name):
 
 
 @pytest.mark.filterwarnings(UNMASKED)  # the weakest of the grid
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@each("method", METHODS)
 def test_paired_says_whether_a_row_has_to_do_with_its_record(method):
     """Else what compares row by row is left out without need, or measured without sense."""
     given = {p.name: ("x1",) for p in method.parameters if p.kind is tuple}

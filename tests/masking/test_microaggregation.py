@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from sdckit.kernels.mdav import flat_scan, state
+from cases import each
 from sdckit.kernels.mdav import groups as partition
+from sdckit.kernels.mdav import scan, state
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.masking.group_means import within_share
 from sdckit.masking.microaggregation import individual_ranking, mdav
@@ -40,8 +41,8 @@ def lines(name, n, p, seed):
 # --- the same groups as the slow twin ---
 
 
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize(("n", "p", "k"), [(7, 2, 3), (64, 1, 2), (130, 4, 3), (300, 13, 5), (257, 2, 50)])
+@each("name", SHAPES)
+@each(("n", "p", "k"), [(7, 2, 3), (64, 1, 2), (130, 4, 3), (300, 13, 5), (257, 2, 50)])
 def test_mdav_forms_the_twins_groups(name, n, p, k):
     values = lines(name, n, p, seed=n)
     np.testing.assert_array_equal(mdav_groups(values, k), naive.mdav_groups(values, k))
@@ -87,7 +88,6 @@ def test_mdav_with_missing_cells_forms_the_twins_groups(*, name, n, p, k, share,
 def test_mdav_in_small_steps_forms_the_same_groups(monkeypatch):
     values = lines("normal", 500, 3, seed=2)
     expected, expected_holes = mdav_groups(values, 3), mdav_groups(holes(values, 0.1), 3)
-    monkeypatch.setattr(partition, "CELLS", 1)
     monkeypatch.setattr(partition, "STEP", 1)
     np.testing.assert_array_equal(mdav_groups(values, 3), expected)
     np.testing.assert_array_equal(mdav_groups(holes(values, 0.1), 3), expected_holes)
@@ -95,13 +95,13 @@ def test_mdav_in_small_steps_forms_the_same_groups(monkeypatch):
 
 def test_mdav_subtracts_rows_in_ascending_order():
     points = lines("lognormal", 300, 4, seed=9)
-    flat = flat_scan.start(points, 40)
-    assert not flat_scan.advance(flat, 40, 1)
+    book = state.start(points, 40)
+    assert not scan.advance(scan.fill_blocks(book, state.rounded_copy(points)), 40, 1)
     total = [naive.row_by_row_sum(column) for column in points.T]
-    for rows in (np.flatnonzero(flat.slots < 0)[flat.groups[flat.slots < 0] == number] for number in (0, 1)):
+    for rows in (np.flatnonzero(book.slots < 0)[book.groups[book.slots < 0] == number] for number in (0, 1)):
         for row in rows:
             total -= points[row]
-    np.testing.assert_array_equal(flat.total, total)
+    np.testing.assert_array_equal(book.total, total)
 
 
 def test_mdav_does_not_depend_on_memory_order():
@@ -110,7 +110,7 @@ def test_mdav_does_not_depend_on_memory_order():
     np.testing.assert_array_equal(mdav(np.repeat(values, 2, axis=0)[::2]), mdav(values))
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each("name", SHAPES)
 def test_individual_ranking_equals_its_twin(name):
     for n, p, k in [(3, 1, 3), (100, 4, 3), (101, 2, 10)]:
         for share in (0.0, 0.2):
@@ -241,19 +241,19 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("check", MULTIVARIATE)
-@pytest.mark.parametrize(("n", "p", "k"), [(100, 4, 3), (99, 13, 5), (101, 1, 2), (20, 2, 10), (19, 2, 10)])
+@each("check", MULTIVARIATE)
+@each(("n", "p", "k"), [(100, 4, 3), (99, 13, 5), (101, 1, 2), (20, 2, 10), (19, 2, 10)])
 def test_mdav_keeps_its_promises(check, n, p, k):
     check(partial(mdav, gaps="merge"), lines("lognormal", n, p, seed=1), k)
 
 
-@pytest.mark.parametrize("check", UNIVARIATE)
-@pytest.mark.parametrize(("n", "p", "k"), [(100, 4, 3), (101, 1, 2), (40, 2, 10)])
+@each("check", UNIVARIATE)
+@each(("n", "p", "k"), [(100, 4, 3), (101, 1, 2), (40, 2, 10)])
 def test_individual_ranking_keeps_its_promises(check, n, p, k):
     check(individual_ranking, lines("lognormal", n, p, seed=1), k)
 
 
-@pytest.mark.parametrize(("check", "broken"), BROKEN)
+@each(("check", "broken"), BROKEN)
 def test_checks_catch_broken_methods(check, broken):
     with pytest.raises(AssertionError):
         check(broken, lines("lognormal", 100, 4, seed=1), 3)

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from contract import data
 
 NAMES = [
@@ -18,8 +19,8 @@ NAMES = [
 RNG = np.random.default_rng(8)
 
 
-@pytest.mark.parametrize("method", ["noise", "correlated_noise"])
-@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1.0, 1e150, 1e306])
+@each("method", ["noise", "correlated_noise"])
+@each("unit", [1e-300, 1e-170, 1.0, 1e150, 1e306])
 def test_noise_is_the_same_in_every_unit(method, unit):
     values = RNG.normal(10, 1, (200, 3))
     plain = sdc.mask(values, method, percent=50, rng=4) - values

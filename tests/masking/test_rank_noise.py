@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 import naive_masking_shuffles as twins
 import sdckit as sdc
+from cases import each
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.kernels.normal_draws import normals
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.draws import normals
+from sdckit.kernels.ranks import OrderedColumn
 from sdckit.masking.swapping import Orders, rank_noise, rank_swap
 from swappings import check_values_kept
 
@@ -26,8 +27,8 @@ def twin_of(values, a, rng):
     return masked
 
 
-@pytest.mark.parametrize("a", [0.0, 0.02, 0.3, 2.0])
-@pytest.mark.parametrize("n", [1, 2, 3, 50, 400])
+@each("a", [0.0, 0.02, 0.3, 2.0])
+@each("n", [1, 2, 3, 50, 400])
 def test_rank_noise_equals_its_twin(n, a):
     values = generator(n).normal(size=(n, 4))
     values[:, 1] = np.round(2 * values[:, 1])  # ties

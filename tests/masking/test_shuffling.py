@@ -12,8 +12,9 @@ from scipy.stats import rankdata
 
 import naive_masking_shuffles as slow
 import sdckit as sdc
+from cases import each
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from sdckit.masking.shuffling import (
     Scores,
     classes_of,
@@ -65,8 +66,8 @@ def related(n, seed=0, gaps=0.0):
     return values
 
 
-@pytest.mark.parametrize("places", [(), (0,), (3, 1), (0, 1, 2)])
-@pytest.mark.parametrize("gaps", [0.0, 0.1])
+@each("places", [(), (0,), (3, 1), (0, 1, 2)])
+@each("gaps", [0.0, 0.1])
 def test_shuffling_does_what_the_formula_says(places, gaps):
     for seed in range(5):
         values = related(60, seed, gaps)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from cases import each
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.kernels.packed_sort import SMALL
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import SMALL, largest_absolute, largest_squared
 from sdckit.masking.swapping import Orders, SwapParameters, largest_move, rank_swap
 from sdckit.masking.swapping_kernels import swap_ranks, swap_stack
 from swappings import check_displacement, check_values_kept
@@ -126,8 +126,8 @@ def stepped(n, p=3, seed=0):
     return values
 
 
-@pytest.mark.parametrize("start", ["lowest", "highest"])
-@pytest.mark.parametrize("n", LENGTHS)
+@each("start", ["lowest", "highest"])
+@each("n", LENGTHS)
 def test_every_length_keeps_values_and_the_largest_move(n, start):
     values = stepped(n)
     assert Orders(values).short == (n < SMALL)
@@ -154,9 +154,9 @@ def test_every_length_levels_its_tails(n, start):
         assert 0 < np.abs(after - before)[middle].max() <= math.floor((n - 2 * tail) * 0.2 + 1e-9)
 
 
-@pytest.mark.parametrize("bound", ["inclusive", "exclusive"])
-@pytest.mark.parametrize("n", [2, 50, 900, 5000])
-@pytest.mark.parametrize("tails", [0.0, 0.05])
+@each("bound", ["inclusive", "exclusive"])
+@each("n", [2, 50, 900, 5000])
+@each("tails", [0.0, 0.05])
 def test_from_the_highest_is_the_mirror_image_of_from_the_lowest(n, bound, tails):
     values = generator(4).normal(size=(n, 2))
     options = {"p": 0.1, "bound": bound, "tails": tails}

@@ -123,6 +123,7 @@ def exact_or_infinite(name, x, y, weights):
         return None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CELLS)
 @given(wide_rows, st.sampled_from([None, 2.0**-1060, 2.0**-300, 1.0, 2.0**1020]))
 def test_evaluation_function_and_fractions_agree_on_any_sizes(name, rows, weight):

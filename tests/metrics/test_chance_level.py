@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.metrics.pair import pair_of
 
 RANKS, CELLS = ["brmae", "brmse"], ["mae", "mse", "il1", "il1s"]
@@ -17,13 +18,13 @@ BY_LAW = {"linkage", "linkage_outliers", "linkage_sure"}  # the best of several 
 ABOUT_ROLES = [metric.name for metric in sdc.METRICS.values() if metric.role]
 
 
-@pytest.mark.parametrize("name", [name for name in sdc.METRICS if name not in {*EXACT, *RISKS, *ABOUT_ROLES}])
+@each("name", [name for name in sdc.METRICS if name not in {*EXACT, *RISKS, *ABOUT_ROLES}])
 def test_losses_of_the_file_as_a_whole_have_no_random_level(name):
     x = np.random.default_rng(3).normal(size=(120, 3))
     assert sdc.METRICS[name].score(pair_of(x, x[::-1] + 0.5), detail=True).random is None
 
 
-@pytest.mark.parametrize("name", [name for name in RISKS if name not in BY_LAW])
+@each("name", [name for name in RISKS if name not in BY_LAW])
 def test_random_level_of_a_risk_is_near_the_mean_over_many_pairings(name):
     """Attacks are run on twenty permutations of the masked rows; so few records make them waver."""
     rng = np.random.default_rng(4)
@@ -35,7 +36,7 @@ def test_random_level_of_a_risk_is_near_the_mean_over_many_pairings(name):
     assert level == pytest.approx(np.mean(every), abs=4.5 * np.std(every) * math.sqrt(1 / 20 + 1 / 60))
 
 
-@pytest.mark.parametrize("name", EXACT)
+@each("name", EXACT)
 def test_random_level_is_the_mean_over_all_pairings(name):
     x, y = np.array([1.0, 3.0, 3.0, 8.0, 2.0]), np.array([2.0, 7.0, 2.0, 2.0, 9.5])
     metric = sdc.METRICS[name]

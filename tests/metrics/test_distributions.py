@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive_loss
 import sdckit as sdc
+from cases import each
 from contract import data, shaken
 from sdckit.core.registry import metrics_named
 from sdckit.metrics.blocks.coupled_columns import couple_quantiles
@@ -152,8 +153,8 @@ def test_no_transport_is_cheaper_than_that_of_equal_ranks(drawn):
         )
 
 
-@pytest.mark.parametrize("n", [7, 300, 20_000])
-@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-9])
+@each("n", [7, 300, 20_000])
+@each("scale", [1.0, 1e-3, 1e-9])
 def test_the_parts_add_up_to_mse(n, scale):
     x, y = heavy(n)
     y = x + scale * (y - x)

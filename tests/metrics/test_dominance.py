@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sdckit as sdc
+from cases import each
 from intruder_disclosure import dominance as slow_dominance
 from intruder_disclosure import group_labels
 
@@ -17,8 +18,8 @@ def table_of(values):
     }
 
 
-@pytest.mark.parametrize("seed", range(25))
-@pytest.mark.parametrize("method", ["mdav", "vmdav", "pca_microaggregation", "individual_ranking"])
+@each("seed", range(25))
+@each("method", ["mdav", "vmdav", "pca_microaggregation", "individual_ranking"])
 def test_the_share_of_failing_cells_is_that_of_the_twin(seed, method):
     rng = np.random.default_rng(seed)
     values = rng.lognormal(sigma=2, size=(40, 3)) * rng.choice([-1, 1], size=(40, 3))

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from command import good
 from naive_risk import dominated_sum
 from sdckit.metrics.blocks.contributions import Contributions
@@ -33,6 +34,7 @@ def public_values(folder):
     return {row["metric"]: row["value"] for row in rows}, (folder / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_no_largest_value_follows_from_losses_of_one_variable(tarragona):
     found = tried = 0
     for column, k in product(tarragona.columns, (2, 3, 5)):
@@ -49,6 +51,7 @@ def test_no_largest_value_follows_from_losses_of_one_variable(tarragona):
     assert found == 0
 
 
+@pytest.mark.long
 def test_commands_and_report_withhold_what_one_record_dominates(tmp_path):
     rng = np.random.default_rng(1)
     values = np.round(np.append(rng.uniform(1, 2, 199), 1e6), 3)
@@ -83,7 +86,7 @@ def test_a_sum_is_withheld_with_its_parts():
     assert set(hidden) == {("mae", s, v) for s in ("all", "s") for v in ("all", "odd")}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_rules_of_dominance_are_those_of_the_twin(seed):
     rng = np.random.default_rng(seed)
     values = rng.lognormal(sigma=rng.uniform(0, 4), size=rng.integers(1, 30)) * rng.choice([-1, 1])

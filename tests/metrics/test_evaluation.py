@@ -8,6 +8,7 @@ import pytest
 
 import naive
 import sdckit as sdc
+from cases import each
 
 RNG = np.random.default_rng(5)
 
@@ -22,6 +23,7 @@ def zero_inflated():
     return x, np.where(x == 0, 0.0, x * RNG.normal(1, 0.05, 60))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 def test_the_random_level_of_il1_knows_zeros_and_no_units(unit):
     x, y = zero_inflated()
@@ -57,8 +59,8 @@ def test_records_are_penalised_like_the_value(metric):
     assert (result.records[metric][:20] == 1).all()
 
 
-@pytest.mark.parametrize("rng", [3, None])
-@pytest.mark.parametrize("metric", ["brmae", "brmse", "rank_mae", "rank_mse"])
+@each("rng", [3, None])
+@each("metric", ["brmae", "brmse", "rank_mae", "rank_mse"])
 def test_random_ties_give_records_of_the_same_draw(metric, rng):
     x = RNG.integers(0, 3, (40, 4)).astype(float)
     y = RNG.integers(0, 3, (40, 4)).astype(float)
@@ -86,7 +88,7 @@ def test_sentences_of_brmse_are_true(x, y, options, words):
     assert words in sdc.evaluate(x, y, metrics="brmse", **options).meaning["brmse"]
 
 
-@pytest.mark.parametrize("metric", sdc.METRICS)
+@each("metric", sdc.METRICS)
 def test_a_sentence_without_numbers_where_nothing_can_be_compared(metric):
     original = RNG.normal(size=(120, 3))
     try:

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from intruder_cases import drawn_case
 from intruder_disclosure import floor, uniques
 from sdckit.risk.groups import score_uniques
@@ -13,7 +14,7 @@ SEEDS = range(48)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # coarse files: values kept, codes hit
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_uniques_and_floor_equal_the_slow_ones(seed):
     case = drawn_case(seed)
     found = score_uniques(case.pair, per_record=True)

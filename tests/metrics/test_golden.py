@@ -10,7 +10,8 @@ import pytest
 
 import naive
 import sdckit as sdc
-from sdckit.kernels.rank_distance import OrderedColumn
+from cases import each
+from sdckit.kernels.ranks import OrderedColumn
 
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")
 FILES = sorted(path.stem for path in FOLDER.glob("*_*.csv")) or ["Tarragona_mdav_k3"]
@@ -153,10 +154,8 @@ def test_correlated_noise_has_the_correlations_of_the_data_like_the_package(gold
     assert far(independent) > bound  # the check can fail
 
 
-@pytest.mark.parametrize("name", ["brMAE_average", "brMSE_average", "MAE", "IL1s_mean"])
-@pytest.mark.parametrize(
-    ("file", "call"), [("additive_50_seed1", ADDITIVE), ("correlated_50_seed2", CORRELATED)]
-)
+@each("name", ["brMAE_average", "brMSE_average", "MAE", "IL1s_mean"])
+@each(("file", "call"), [("additive_50_seed1", ADDITIVE), ("correlated_50_seed2", CORRELATED)])
 def test_losses_of_noise_agree_with_the_package(golden, tarragona, name, file, call):
     rows = pl.read_csv(golden / "metrics.csv").filter(dataset="Tarragona", masking=file, metric=name)
     method, options = call["method"], {key: call[key] for key in call if key != "method"}

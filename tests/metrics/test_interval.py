@@ -135,6 +135,7 @@ def test_sdid_is_its_slow_twin(files, k):
                 assert known.mean() == pytest.approx(found.value.overall)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FILES)
 def test_sdid_of_the_package(golden, tarragona, census, name):
     dataset, masking = name.split("_", 1)

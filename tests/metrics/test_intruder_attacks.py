@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 
+from cases import each
 from intruder import linkage
 from intruder_cases import MASKINGS, drawn_case
 from sdckit.core.checks import NotApplicable
@@ -43,7 +44,7 @@ def test_every_method_is_among_the_cases():
     }  # no missing cells, or no rows kept
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_facts_and_nearest_records_equal_the_slow_intruder(seed):
     case, slow = attacked(seed)
     facts = facts_of(case.pair)
@@ -57,6 +58,7 @@ def test_facts_and_nearest_records_equal_the_slow_intruder(seed):
             assert found == pytest.approx(expected, abs=1e-9), (case.name, name, direction)
 
 
+@pytest.mark.long
 def test_linkage_finds_as_much_as_the_best_of_the_slow_attacks():
     found, expected = [], []
     for seed in SOME:

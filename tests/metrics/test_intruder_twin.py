@@ -5,6 +5,7 @@ from datetime import date
 import numpy as np
 import pytest
 
+from cases import each
 from intruder import linkage
 from intruder_distances import attack_both, distance, euclid, order_distance, ranks, squared_to_all
 from intruder_facts import column_case, converted, facts
@@ -290,7 +291,7 @@ def test_matching_stays_inside_the_facts():
     assert optimal_matching(narrow, squared) == ([(0, 0)], 0.0)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8))
 def test_matching_equals_trying_every_one(seed):
     rng = np.random.default_rng(seed)
     y, x = rng.integers(0, 4, (6, 2)) / 1.0, rng.normal(size=(6, 2))

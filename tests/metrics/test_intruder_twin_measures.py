@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from attacked_files import amounts, codes, published, replaced
+from cases import each
 from intruder import linkage
 from intruder_disclosure import (
     attribute,
@@ -194,7 +195,7 @@ def kinds(method):
 
 
 @pytest.mark.filterwarnings("ignore:rows of .* stand for no original record")
-@pytest.mark.parametrize("method", PAIRED | RE_PAIRED)
+@each("method", PAIRED | RE_PAIRED)
 def test_true_record_is_always_a_candidate(method):
     parameters = (PAIRED | RE_PAIRED)[method]
     for kind, original, options in kinds(method):
@@ -209,8 +210,8 @@ def test_true_record_is_always_a_candidate(method):
         assert not found.certain.all()
 
 
-@pytest.mark.parametrize("method", ["mdav", "vmdav", "pca_microaggregation", "blocked_mdav"])
-@pytest.mark.parametrize("k", [3, 5])
+@each("method", ["mdav", "vmdav", "pca_microaggregation", "blocked_mdav"])
+@each("k", [3, 5])
 def test_groups_of_complete_records_bound_the_risk_of_each(method, k):
     for seed in range(3):
         original = amounts(50, 3, seed=seed)

@@ -7,6 +7,7 @@ import pytest
 
 import attacked_releases as releases
 import sdckit as sdc
+from cases import each
 
 N = 200
 NAMES = ["turnover", "wages", "costs"]
@@ -266,8 +267,8 @@ def test_a_file_of_one_record_is_one_line(how):
         sdc.evaluate(np.ones((1, 2)), np.ones((1, 2)), **HOW[how])
 
 
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("n", [2, 5, 9, 10])
+@each("how", HOW)
+@each("n", [2, 5, 9, 10])
 def test_few_records_have_a_figure(how, n):
     x = np.random.default_rng(n).normal(size=(n, 3))
     y = noisy(x, np.random.default_rng(1))
@@ -286,8 +287,8 @@ def test_swaps_of_few_records_have_a_figure(n, p, seed):
 
 
 @pytest.mark.filterwarnings("ignore:.*does not look as if")
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("case", ["missing", "suppressed", "constant"])
+@each("how", HOW)
+@each("case", ["missing", "suppressed", "constant"])
 def test_a_column_without_values_or_without_differences(how, case):
     x = np.random.default_rng(1).normal(size=(40, 3))
     if case != "suppressed":

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import naive_statistics as naive
+from cases import each
 from command import good
 from sdckit.metrics import guarded_figures
 from sdckit.metrics.dominated import PERCENT
@@ -72,7 +73,7 @@ def exposed(columns, name, most=4):
     return [i for i in some if columns[name][i] and not math.isnan(columns[name][i])]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@each("seed", range(24))
 def test_who_knows_all_other_records_learns_none(seed):
     frame = file(seed, n=[10, 12, 25, 60][seed % 4], spread=[0.4, 1.0, 1.6][seed % 3])
     columns = {name: frame[name].to_list() for name in frame.columns}

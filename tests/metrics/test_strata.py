@@ -137,6 +137,7 @@ def test_scores_without_strata_come_back_as_they_are():
 # --- sweep, recommend, release ---
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["mdav", "rank_noise"])
 def test_sweep_and_search_see_the_risk_within_strata(method):
     data = stratified()

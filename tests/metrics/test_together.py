@@ -162,6 +162,7 @@ def test_releases_may_have_one_disclosure_for_all_or_one_each():
     assert one.notes == each.notes == (one.notes[-1],)
 
 
+@pytest.mark.long
 def test_shuffled_releases_are_aligned_by_their_rows():
     x, _ = noisy_releases(1)
     releases = [
@@ -182,7 +183,7 @@ def test_shuffled_releases_are_aligned_by_their_rows():
     ("options", "text"),
     [
         ({"masked": [0]}, "together needs at least two releases; give them in a list, or leave together out"),
-        ({"disclosure": [Disclosure()]}, "there are 2 releases and disclosure is given for 1; give one"),
+        ({"disclosure": [Disclosure()]}, "there are 2 releases and made_by is given for 1; give one"),
         ({"metrics": ["linkage", "brmae"]}, "brmae: several releases together have a linkage only"),
     ],
 )

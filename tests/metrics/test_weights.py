@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import naive
 import sdckit as sdc
+from cases import each
 
 NAN = float("nan")
 CELLS = {"mae": sdc.mae, "mse": sdc.mse, "il1": sdc.il1, "il1s": sdc.il1s}
@@ -122,8 +123,8 @@ WEIGHTED = [
 ]
 
 
-@pytest.mark.parametrize("missing", ["pairwise", "penalise"])
-@pytest.mark.parametrize("name", WEIGHTED)
+@each("missing", ["pairwise", "penalise"])
+@each("name", WEIGHTED)
 def test_no_weighted_metric_depends_on_the_scale_of_the_weights(name, missing):
     x, y, w = with_missing_cells()
     found = [

@@ -12,6 +12,8 @@ from notebooks import exported, notebook_of_page, run
 from pictures import pixels
 from shown import Shown
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "notebooks.md"
 AT_ONCE = "from sdckit import progress\nprogress.SHOW_AFTER = 0.0"  # so that bars are shown
 WIDTH = 1000

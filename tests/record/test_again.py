@@ -75,6 +75,7 @@ def test_another_original_is_refused(released):
     assert "is not the file that release" in done.stderr
 
 
+@pytest.mark.long
 def test_a_calibrated_release_and_scenarios_are_measured_again(tmp_path):
     put_people(tmp_path)
     words = [

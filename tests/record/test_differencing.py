@@ -129,6 +129,7 @@ def test_groups_are_crossed_and_a_missing_category_is_one_of_them(release_both):
         release_both(frame, later, "rank_swap", p=0.3, **parts)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:released before")
 @pytest.mark.parametrize(("method", "parameters"), [("noise", {"percent": 50}), ("mdav", {"k": 5})])
 def test_plenty_of_changes_pass_and_are_counted_in_the_private_record(
@@ -144,6 +145,7 @@ def test_plenty_of_changes_pass_and_are_counted_in_the_private_record(
     assert moved["share"] <= moved["constant"] + 0.1
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:released before")
 @pytest.mark.parametrize("method", KEEPING)
 def test_the_same_persons_pass(tmp_path, release_both, method):

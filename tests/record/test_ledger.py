@@ -151,6 +151,7 @@ def test_changed_records_are_announced_with_their_number(tmp_path, first):
         noisy(later, 2).publish(tmp_path / "second.csv", tmp_path / "record")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", [None, "name"])
 def test_data_without_a_column_that_was_masked_are_not_taken_for_new_in_silence(tmp_path, key):
     frame = FIRST if key else FIRST.drop("name")

@@ -13,6 +13,7 @@ from sdckit.record.store import Store
 ROLES = {"key": "name", "drop": "street", "untouched": "region"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["polars", "pandas", "pyarrow"])
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_the_file_is_the_table_and_is_made_again_from_a_file_of_the_data(tmp_path, kind, suffix):

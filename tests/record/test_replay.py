@@ -48,6 +48,7 @@ def office(tmp_path_factory):
     return folder, names
 
 
+@pytest.mark.long
 def test_the_same_bytes_on_one_core(office):
     folder, names = office
     again = folder / "again"
@@ -66,6 +67,7 @@ def test_the_same_bytes_on_one_core(office):
         assert "the same bytes as release" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_option_that_decides_bytes_is_kept(tmp_path, setting):
     put_people(tmp_path)

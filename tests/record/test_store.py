@@ -154,6 +154,7 @@ def kill_after(syncs):
     os.fsync = count
 
 
+@pytest.mark.long
 def test_killed_at_any_file_it_leaves_a_whole_record_or_none(tmp_path, release):
     release.publish(tmp_path / "out.csv", tmp_path / "record")
     entry, found = only_entry(store_in(tmp_path)), []
@@ -174,6 +175,7 @@ def test_killed_at_any_file_it_leaves_a_whole_record_or_none(tmp_path, release):
     assert found[-1] == (0, 1)
 
 
+@pytest.mark.long
 def test_processes_at_once_keep_all_records(tmp_path, release):
     release.publish(tmp_path / "out.csv", tmp_path / "other")
     entry, store = only_entry(store_in(tmp_path, "other")), store_in(tmp_path)

@@ -101,6 +101,7 @@ def test_a_report_without_unpaired_methods_says_nothing_of_them(tmp_path):
     assert UNRELATED not in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("command", ["mask", "evaluate"])
 def test_the_report_of_an_unpaired_release(tmp_path, command, tied):

@@ -8,6 +8,7 @@ import pytest
 
 import reports
 import sdckit as sdc
+from cases import each
 from read_page import Read, bare, specs
 from sdckit.core.text import number
 from sdckit.metrics.pair import pair_of
@@ -67,7 +68,7 @@ def test_a_variable_with_few_cells_has_no_loss_of_its_own():
     assert "A dash" not in Read(bare(evaluation=found)).text
 
 
-@pytest.mark.parametrize(
+@each(
     ("used", "hidden"),
     [
         ({"a": 30, "b": 10}, set()),

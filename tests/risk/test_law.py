@@ -85,6 +85,7 @@ def test_scales_of_cells_stay_numbers_where_values_are_extreme():
 # --- what is found ---
 
 
+@pytest.mark.long
 def test_permuted_truth_is_found_by_chance():
     x = amounts(120, 3)
     draws = []
@@ -120,6 +121,7 @@ def test_secret_borders_of_blocks_are_found_by_folds():
     assert found["folds"] >= 1.1 * found["dbrl"]
 
 
+@pytest.mark.long
 def test_a_wrongly_named_parameter_is_warned_of():
     x = amounts(300, 3)
     masked = sdc.mask(x, "noise", percent=20, rng=1)
@@ -135,6 +137,7 @@ def test_a_wrongly_named_method_is_warned_of():
         linkage(x, masked, method="noise", parameters={"percent": 50})
 
 
+@pytest.mark.long
 def test_one_draw_of_a_rightly_named_method_is_no_reason_to_warn():
     x = amounts(160, 4, seed=14)
     for seed in range(10):
@@ -158,6 +161,7 @@ def test_mean_over_draws_is_not_below_any_single_attack():
         assert printed >= np.mean([one.parts["linkage"][name] for one in parts])
 
 
+@pytest.mark.long
 def test_a_sorted_file_is_read_by_its_rows():
     x = amounts(200, 3, seed=9)
     x = x[np.argsort(x[:, 0])]
@@ -168,6 +172,7 @@ def test_a_sorted_file_is_read_by_its_rows():
     assert linkage(x, y[rows], rows=rows, **named)["linkage"] < 0.3
 
 
+@pytest.mark.long
 def test_a_column_changed_in_some_records_is_read_by_folds():
     rng = np.random.default_rng(10)
     table = pl.DataFrame(amounts(300, 2), schema=["a", "b"]).with_columns(

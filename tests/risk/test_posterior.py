@@ -33,6 +33,7 @@ def noisy_scores(n, p, sd, seed):
 # --- against slow twins ---
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [4, 5, 6, 7])
 def test_probabilities_come_near_enumeration(n):
     errors, twins = [], []
@@ -130,6 +131,7 @@ def listed(scores):
     )
 
 
+@pytest.mark.long
 def test_lists_find_what_all_pairs_find():
     scores = noisy_scores(1500, 2, 0.06, 3)
     truth = np.arange(1500)

@@ -9,6 +9,7 @@ import pytest
 
 import attacker
 import sdckit as sdc
+from cases import each
 from sdckit.core.registry import METHODS
 from sdckit.kernels.candidates import no_facts
 from sdckit.metrics.pair import pair_of
@@ -128,7 +129,7 @@ def assert_same_near_the_best(found, expected):
     assert (np.where(near | np.isinf(expected), -np.inf, found) < least + 1e-9).all()
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_the_stated_law_is_that_of_the_formula(name):
     case, n = CASES[name], 60
     x = sample(case, n)
@@ -151,7 +152,7 @@ def test_a_total_and_a_constant_column_add_nothing(method):
     assert_same_near_the_best(found, expected)
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_a_method_that_changes_nothing_states_no_law(name):
     case = CASES[name]
     strength = next(iter(case.options))
@@ -196,12 +197,13 @@ def compare(case, draws):
         assert value + 2 * error >= NEAR, said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["noise", "multiplicative_noise"])
 def test_the_learnt_law_comes_near_the_stated_one(name):
     compare(CASES[name], DRAWS[:3])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_the_learnt_law_comes_near_the_stated_one_over_many_draws(name):
     compare(CASES[name], DRAWS)

@@ -63,12 +63,14 @@ def test_swaps_are_undone(digits, options):
     assert found["linkage_sure"] >= 0.85
 
 
+@pytest.mark.long
 def test_swaps_within_strata_are_undone():
     table = pl.DataFrame(amounts(300), schema=list("abcd")).with_columns(g=pl.Series(["x", "y"] * 150))
     masked = sdc.mask(table, "rank_swap", p=0.3, by="g", rng=3)
     assert linkage(table, masked, by="g", **SWAP)["linkage"] >= 0.95
 
 
+@pytest.mark.long
 def test_p_distribution_swaps_are_undone():
     x = amounts()
     masked = sdc.mask(x, "p_distribution_swap", p=0.3, rng=3)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.metrics.pair import pair_of
 from sdckit.risk.posterior import SURE
 from sdckit.risk.record_linkage import sure_links
@@ -24,9 +25,9 @@ def test_an_unchanged_file_gives_everybody_away():
     assert found.parts["linkage_sure"]["exposed above 0.9"] == 150
 
 
-@pytest.mark.parametrize("method", ["mdav", "vmdav", "blocked_mdav"])
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-@pytest.mark.parametrize("named", [True, False])
+@each("method", ["mdav", "vmdav", "blocked_mdav"])
+@each("missing", [0.0, 0.1])
+@each("named", [True, False])
 def test_groups_of_k_hide_everybody(method, missing, named):
     x = amounts()
     x[np.random.default_rng(2).random(x.shape) < missing] = np.nan

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 import naive_rules as naive
 import sdckit as sdc
+from cases import each
 from linkages import DIRECTIONS
 from maskings import NAN, fails, generator
 from sdckit.core.table import Table
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
 from sdckit.risk.intervals import shuffled_pairs
-from sdckit.rules import Rules, discover, rules_of
+from sdckit.rules import discover
+from sdckit.rules.rules import Rules, rules_of
 
 NAMES = ["A", "B", "C", "D"]
 NOTHING = np.zeros((2, 4))
@@ -29,7 +31,7 @@ def rules(*texts, values=NOTHING, names=NAMES):
 # --- words ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "normal"),
     [
         ("A = B + C - 2*D", ["A = B + C - 2*D"]),
@@ -61,7 +63,7 @@ def test_odd_names_are_quoted():
     assert rules_of(list(found.texts), names, NOTHING) == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("A < B", "rule 'A < B' is strict; use <= instead of <"),

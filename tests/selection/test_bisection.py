@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from cases import each, later
 from sdckit.selection import bisection, runner
 from sdckit.selection.bisection import Bisection
 from sdckit.selection.limits import LimitsMissed
@@ -59,7 +60,7 @@ def answer(choice):
 # --- search and grid ---
 
 
-@pytest.mark.parametrize("limit", [0.7, 0.3, 0.1, 0.02])
+@pytest.mark.parametrize("limit", [later(0.7), later(0.3), 0.1, later(0.02)])
 @pytest.mark.parametrize("method", GRIDS)
 def test_the_search_finds_what_the_grid_finds(method, limit, measured):
     plan, limits = {method: GRIDS[method]}, {"dbrl": limit}
@@ -125,6 +126,7 @@ def test_other_parameters_have_lines_of_their_own():
     assert {point.parameters.split("scale=")[1] for point in choice.safe} == {"sd", "variance"}
 
 
+@pytest.mark.long
 def test_neither_workers_nor_processes_change_the_answer(monkeypatch):
     expected = searched(frame(80), GRIDS, {"dbrl": 0.3})
     for name in ("WARM_UP", "WORKER_PAYS_FROM", "BATCH_SECONDS"):
@@ -153,6 +155,7 @@ def test_the_seed_decides():
     assert first.points == second.points
 
 
+@pytest.mark.long
 def test_strata_and_weights_and_gaps_are_those_of_the_sweep():
     data = frame(90).with_columns(
         g=pl.Series(["p", "q", "r"] * 30),
@@ -334,8 +337,8 @@ def counts(seed, n=60):
     return sdc.prepare(pl.DataFrame(values, schema=["a", "b"]), columns=["a", "b"])
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("method", "limit"), [("mdav", 0.2), ("individual_ranking", 0.4)])
+@each("seed", range(6))
+@each(("method", "limit"), [("mdav", 0.2), ("individual_ranking", 0.4)])
 def test_the_search_judges_what_is_released_after_rounding(method, limit, seed):
     data, limits = counts(seed), {"linkage": limit}
     choice = searched(data, {method: {"k": range(2, 30)}}, limits, decimals="original")

@@ -6,6 +6,7 @@ import pytest
 
 import naive_calibration as naive
 import sdckit as sdc
+from cases import each
 
 ROLES = {"key": "firm", "by": "sector", "weights": "weight", "decimals": "original", "rng": 1}
 
@@ -153,7 +154,7 @@ def test_totals_that_follow_by_two_rules_are_refused_too():
         sdc.calibrate(data, data, texts, rules=rules)
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "totals", "options", "message"),
     [
         ({}, "mean(x)", {}, r"'mean\(x\)' is no total; calibrate takes totals"),

@@ -8,12 +8,11 @@ import pytest
 
 import naive_calibration as naive
 import sdckit as sdc
-from sdckit.metrics.estimates.guarded import public_rows
-from sdckit.metrics.estimates.guards import EXACT
+from sdckit.estimation.guards import EXACT, public_rows
 from sdckit.metrics.notes import NOT_UNDONE
 from sdckit.record.replay import replay
 from sdckit.record.store import Store
-from sdckit.selection.calibrated_release import UNDONE, with_larger_risks
+from sdckit.selection.calibration import UNDONE, with_larger_risks
 
 COLUMNS = ["turnover", "wages", "materials"]
 TOTALS = ["total(turnover) by sector", "total(wages) by sector"]
@@ -60,6 +59,7 @@ def test_what_is_handed_out_has_the_totals_and_is_what_is_measured(original, swa
     assert any(note.startswith("declared totals hold") for note in swapped.evaluation.notes)
 
 
+@pytest.mark.long
 def test_an_intruder_can_undo_a_calibration_so_that_the_risk_is_not_below_that_without_it(original, swapped):
     plain = release(original, "rank_swap", p=0.1)
     here = (pl.col("sector") == "trade").arg_true
@@ -85,12 +85,14 @@ def test_an_intruder_can_undo_a_calibration_so_that_the_risk_is_not_below_that_w
     assert NOT_UNDONE not in swapped.evaluation.notes
 
 
+@pytest.mark.long
 def test_limits_count_the_risk_of_the_undone_file(original, swapped):
     limit = swapped.evaluation["linkage"] - 0.01
     with pytest.raises(sdc.LimitsMissed):
         release(original, "rank_swap", p=0.1, calibrate=TOTALS, max_risk={"linkage": limit}, tries=1)
 
 
+@pytest.mark.long
 def test_the_larger_risk_is_taken_with_all_its_figures(original):
     options = {"scenarios": {"press": {"known": ["turnover"]}}, "calibrate": "total(turnover)"}
     found = release(original, "noise", percent=30, **options).evaluation
@@ -107,6 +109,7 @@ def test_the_larger_risk_is_taken_with_all_its_figures(original):
     assert same.table.equals(risky.table)
 
 
+@pytest.mark.long
 def test_a_calibrated_release_is_made_again_from_its_record(original, tmp_path):
     data, output, private = tmp_path / "data.csv", tmp_path / "public.csv", tmp_path / "record"
     original.write_csv(data)

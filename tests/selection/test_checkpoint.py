@@ -160,6 +160,7 @@ def start(script, *words):
     )
 
 
+@pytest.mark.long
 def test_two_processes_append_whole_records(tmp_path):
     path = tmp_path / "cells.bin"
     children = [start(HALF, path, first) for first in (0, 1)]
@@ -167,6 +168,7 @@ def test_two_processes_append_whole_records(tmp_path):
     assert_found(path, range(3000))
 
 
+@pytest.mark.long
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path):
     path = tmp_path / "cells.bin"
     lines = start(FULL, path).communicate(timeout=command.HANGING)[0].splitlines()

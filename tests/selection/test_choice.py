@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.registry import METHODS
 from sdckit.selection.choosing import choose
 from sdckit.selection.plan import Setting, settings_of
@@ -40,7 +41,7 @@ def line(method, *risks, start=0.1, **more):
 # --- the rule ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("risks", "place"),
     [
         ([0.5, 0.3, 0.1, 0.05], 2),
@@ -237,7 +238,8 @@ def texts(lines):
     return [[one.parameters for one in settings] for settings in lines]
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.long
+@each("method", METHODS.values())
 def test_parameters_come_back_as_they_were_given(method):
     data = frame(40)
     for parameter in method.parameters:

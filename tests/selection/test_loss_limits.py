@@ -107,6 +107,7 @@ def test_bad_limits_get_one_line(gappy, limits, message):
         sdc.recommend(gappy, max_risk=RISKS, max_loss=limits)
 
 
+@pytest.mark.long
 def test_the_command_line_limits_losses(gappy, tmp_path):
     gappy.fill_nan(None).write_csv(tmp_path / "data.csv")
     words = [
@@ -138,6 +139,7 @@ def test_the_command_line_limits_losses(gappy, tmp_path):
 # --- the bundled sample ---
 
 
+@pytest.mark.long
 def test_the_demo_keeps_cells_and_totals():
     sample = sdc.load_sample()
     names = [name for name in sample.columns if name not in {"firm", "sector", "weight"}]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.randomness import entropy_of
 from sdckit.selection.plan import (
     LARGEST_GRID,
@@ -40,7 +41,7 @@ def put(folder, content):
 # --- the values of one parameter ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "expected"),
     [
         ("2:5", [2, 3, 4, 5]),
@@ -91,7 +92,7 @@ NO_RANGES = ["5:2", "0:1:0", "3:3:0", "a:b", ":", ":5", "5:", "2:30:", "1:2:3:4"
 STRANGE = ["inf:5", "nan:5", "2:nan", "2:5:nan", "2:5:inf", "inf:inf", "0:1e999999:1e-999999", "-inf:inf:inf"]
 
 
-@pytest.mark.parametrize("text", [*NO_RANGES, *STRANGE])
+@each("text", [*NO_RANGES, *STRANGE])
 def test_what_is_no_range_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match=r"^the grid k=.* is no range; write FROM:TO or .* such as 2:30$"):
         grid_values(K, text)
@@ -201,7 +202,7 @@ def test_numbers_are_shown_as_they_were_written():
     assert texts({"noise": {"percent": [100, 1e-5]}}) == ["noise(percent=100)", "noise(percent=1e-05)"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("plan", "kind", "text"),
     [
         ("mdaw", ValueError, r"unknown method 'mdaw' \(did you mean 'mdav'\?\)"),

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.randomness import derived, draw_generator, secret_order
 from secret_bytes import entropy
 from sweeps import frame
@@ -194,7 +195,8 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.long
+@each("kind", KINDS)
 def test_every_kind_of_table_is_shuffled_and_can_be_measured_again(kind):
     data = KINDS[kind](frame())
     release = sdc.release(data, "noise", percent=20, entropy=entropy(1), metrics=["brmae", "linkage"])
@@ -274,6 +276,7 @@ def test_numbers_of_records_follow_no_order(keep_order):
     assert np.abs(np.mean(found, axis=0)).max() < 5 / np.sqrt(20 * (N - 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray])
 def test_numbers_of_records_are_a_column_of_every_kind_of_table(kind):
     data = frame().to_numpy() if kind is np.asarray else kind(frame().to_dict(as_series=False))

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import few
 from command import put_survey
 from sdckit.selection import release_plan as releasing
 from sdckit.selection.choosing import choose
@@ -41,6 +42,7 @@ def unshuffled(release):
     return release.data[np.argsort(release.rows)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", PLANS)
 def test_a_release_meets_its_limits_when_measured_afresh(method):
     choice = choice_of(frame(), method, {"linkage": LOOSE.get(method, 0.5)})
@@ -71,7 +73,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 1))
 def test_every_kind_of_table_gets_its_own_kind_back(kind):
     data = KINDS[kind](frame())
     release = choice_of(data, "noise").apply(data, entropy=entropy(5))
@@ -108,6 +110,7 @@ def test_roles_are_those_of_the_sweep(tmp_path):
     assert again["brmae"] != measured(data, release, choice, **roles | {"weights": None})["brmae"]
 
 
+@pytest.mark.long
 def test_weights_may_be_an_array_and_not_a_column():
     weights = np.random.default_rng(3).uniform(1, 9, 60)
     release = choice_of(frame(), "mdav", weights=weights).apply(frame())
@@ -123,6 +126,7 @@ def test_codes_of_missing_cells_stay_where_they_are():
     assert release.evaluation.table.filter(metric="brmae", variable="a")["n_used"].item() == 51
 
 
+@pytest.mark.long
 def test_rules_for_ties_and_missing_cells_are_those_of_the_sweep():
     data = frame().with_columns((pl.all() / 100).round() * 100)
     data, how = sdc.prepare(data, columns=data.columns), {"ties": "min", "missing": "penalise"}  # not codes
@@ -171,6 +175,7 @@ def drawn(monkeypatch):
     return risks, seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("missed", [0, 1, 2, 7])
 def test_a_draw_that_misses_is_drawn_again_and_counted(drawn, missed):
     risks, seen = drawn
@@ -241,6 +246,7 @@ def test_nothing_is_masked_where_no_setting_met():
         choice.apply(frame(), entropy=entropy(1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tries", [0, -1, 2.5, "many"])
 def test_tries_are_counted(tries):
     with pytest.raises(ValueError, match=r"tries is .*; give a whole number of at least 1"):

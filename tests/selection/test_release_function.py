@@ -130,6 +130,7 @@ def test_a_warning_of_every_draw_is_given_once():
     assert len(seen) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["this thread", "another thread"])
 def test_progress_reaches_the_caller(where):
     seen = []
@@ -173,6 +174,7 @@ def test_a_report_that_fails_leaves_no_file(tmp_path):
 # --- names that are hard to put into text ---
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [["a, b"], ['c "d"', "a, b"], ["e=f:g"]])
 @pytest.mark.parametrize("search", ["recommend", "sweep"])
 def test_given_columns_of_any_name_survive_a_search(names, search):
@@ -189,6 +191,7 @@ def test_given_columns_of_any_name_survive_a_search(names, search):
     assert not in_order(release).drop(names).equals(odd().drop(names))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore:not masked, every value")
 def test_numbers_by_column_of_any_name_survive_a_search(name):
@@ -199,6 +202,7 @@ def test_numbers_by_column_of_any_name_survive_a_search(name):
     assert in_order(choice.apply(odd())).equals(expected)
 
 
+@pytest.mark.long
 def test_strata_of_any_name_survive_a_search():
     data = odd().with_columns(pl.Series("x, y", ["p, q", 'r "s"'] * 30))
     choice = sdc.recommend(data, max_risk={"linkage": 0.9}, plan={"mdav": None}, by="x, y", workers=1)

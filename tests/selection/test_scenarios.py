@@ -91,6 +91,7 @@ def test_the_floor_of_each_scenario_is_checked_before_the_search(survey):
         sdc.recommend(survey, max_risk={"linkage": 0.5}, scenarios=towns(0.1), **ROLES)
 
 
+@pytest.mark.long
 def test_scenarios_within_strata(survey):
     roles = {**ROLES, "by": "sex", "untouched": ["town"], "workers": 1, "rng": 1}
     plan = {"mdav": {"k": [3, 10, 20]}}

@@ -68,6 +68,7 @@ def test_a_stopped_search_continues_and_gives_the_same_answer(tmp_path, measured
     assert measured == []
 
 
+@pytest.mark.long
 def test_other_limits_and_a_larger_plan_measure_what_is_new(tmp_path, measured):
     searched(folder=tmp_path / "x")
     before = set(measured)
@@ -79,6 +80,7 @@ def test_other_limits_and_a_larger_plan_measure_what_is_new(tmp_path, measured):
     assert found == searched(max_risk={"linkage": 0.2}, plan=larger)
 
 
+@pytest.mark.long
 def test_a_torn_last_record_is_measured_again(tmp_path, measured):
     expected = searched(folder=tmp_path / "x")
     cells = tmp_path / "x" / CELLS
@@ -93,6 +95,7 @@ def scenario(columns, limit=0.9):
     return {"scenarios": {"press": {"known": columns, "max_risk": {"linkage": limit}}}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "text"),
     [
@@ -203,6 +206,7 @@ def start(folder, limit):
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_killed_and_interrupted_a_command_ends_with_the_same_release(tmp_path):
     frame(100).write_csv(tmp_path / "data.csv")

@@ -71,6 +71,7 @@ def test_rounding_does_not_lift_an_estimate_above_its_proven_bound():
     )
 
 
+@pytest.mark.long
 def test_a_file_too_large_to_keep_its_searches_gets_the_same_answer(amounts, monkeypatch):
     plan = {"rank_swap": {"p": [0.05, 0.2]}, "noise": {"percent": [20, 60]}, "mdav": {"k": [3, 8]}}
     options = {"max_risk": LIMITS, "plan": plan, "rng": 1, "replications": 1, "sample_queries": 100}
@@ -113,6 +114,7 @@ def test_a_limit_is_missed_by_an_estimate_whose_upper_end_exceeds_it(amounts):
         require_limits({"linkage": (found["linkage"] + found.upper_end("linkage")) / 2}, found)
 
 
+@pytest.mark.long
 def test_a_sweep_has_intervals_and_recommends_by_their_upper_ends(amounts):
     plan = {"noise": {"percent": [20, 80]}}
     options = {"metrics": ["linkage", "brmae"], "rng": 1, "workers": 1}

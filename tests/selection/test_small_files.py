@@ -30,6 +30,7 @@ def test_other_grids_stay_whole(found):
         assert found.table.filter(method=method)["setting"].n_unique() == len(grid)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plan", [None, "mdav", ["mdav", "noise"]])
 def test_recommend_works_on_few_records(plan):
     choice = sdc.recommend(frame(SMALL), max_risk={"dbrl": 0.5}, plan=plan, rng=1, workers=1)

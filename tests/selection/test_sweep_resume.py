@@ -214,6 +214,7 @@ def undisturbed(tmp_path_factory):
     return (folder / "out" / "sweep.csv").read_bytes(), len(journal(folder)) // ALL
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_killed_three_times_and_continued_the_table_is_that_of_an_undisturbed_run(tmp_path, undisturbed):
     frame(200).write_csv(tmp_path / "data.csv")
@@ -243,6 +244,7 @@ def test_killed_three_times_and_continued_the_table_is_that_of_an_undisturbed_ru
     assert_no_process_left(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_after_ctrl_c_the_same_command_goes_on(tmp_path, undisturbed, sent, code):
@@ -276,6 +278,7 @@ cli.main()
 """
 
 
+@pytest.mark.long
 def test_a_full_disk_is_one_line_and_the_same_command_goes_on(tmp_path, undisturbed):
     frame(200).write_csv(tmp_path / "data.csv")
     expected, record = undisturbed
@@ -299,6 +302,7 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(tmp_path, undistur
     assert len(journal(tmp_path)) == ALL * record
 
 
+@pytest.mark.long
 def test_a_second_sweep_in_the_same_folder_is_refused_while_the_first_runs(tmp_path):
     folder = tmp_path / "x"
     swept(folder=folder)

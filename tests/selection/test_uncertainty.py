@@ -21,7 +21,7 @@ def expected_coverage(replications):
     return 1 - 2 * position / (replications + 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_fresh_release_falls_into_the_interval_as_often_as_it_should():
     """Forty sweeps of thirty replications, each beside twenty-five fresh releases of the same method."""
     data, plan = frame(60), {"noise": {"percent": PERCENT}}
@@ -43,7 +43,7 @@ def test_a_fresh_release_falls_into_the_interval_as_often_as_it_should():
         assert nominal - 4 * error <= np.mean(shares) <= nominal + 4 * error + room, metric
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_replications_bring_the_interval_to_its_95_percent():
     data, plan = frame(60), {"noise": {"percent": PERCENT}}
     found = sdc.sweep(data, plan, metrics="brmae", replications=1000, rng=1, workers=1)

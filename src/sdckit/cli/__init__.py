@@ -12,7 +12,6 @@ import click
 
 from sdckit.cli import (
     app_command,
-    completion,
     examples,
     faults,
     listing_group,
@@ -22,7 +21,6 @@ from sdckit.cli import (
     streams,
     terminal,
 )
-from sdckit.cli.completion import DataPath
 from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
     calibrate_option,
@@ -39,7 +37,6 @@ from sdckit.cli.options import (
     known_share_option,
     limit_options,
     listing,
-    log_option,
     made_by_options,
     measured_roles,
     measuring,
@@ -79,13 +76,11 @@ def main(words: Sequence[str] | None = None) -> None:
     A fault of this package, too, prints one line, without texts of errors, which may hold cells.
     """
     code: int | str | None = 0
-    text = ""
     held_warnings = Warnings()
     warnings.showwarning = lambda message, *_rest, **_more: held_warnings.add(str(message))
     try:
         streams.prepare_streams()
         streams.exit_on_signals()
-        completion.prepare()
         sdckit.main(words, prog_name="sdckit", standalone_mode=False, obj=held_warnings)
         held_warnings.show()
         sys.stdout.flush()
@@ -104,16 +99,13 @@ def main(words: Sequence[str] | None = None) -> None:
     except parsing.EXPECTED as error:
         wrong = isinstance(error, click.ClickException)
         code = 2 if wrong else getattr(error, "exit_code", 2)  # 1 if limits could not be met
-        text = parsing.error_text(error)
-        terminal.print_to_stderr("error" if code == 2 else "not met", text)
+        terminal.print_to_stderr("error" if code == 2 else "not met", parsing.error_text(error))
     except BaseException as error:
         if os.environ.get(SHOW):
             raise
         code = 70
         text = faults.fault_text(error)
         terminal.print_to_stderr("internal error", f"{text}; report it, with what {SHOW}=1 shows")
-    if held_warnings.log is not None:
-        held_warnings.log.finish(code, terminal.one_line(text))
     streams.finish(code)
 
 
@@ -140,7 +132,6 @@ def sdckit(context: click.Context) -> None:
     "-o", "--output", metavar="FOLDER", default="sdckit-demo", show_default=True, help="Folder to write."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no table.")
-@log_option
 def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a command's flag
     """Mask a bundled sample with 20 settings, choose one and report.
 
@@ -154,7 +145,7 @@ def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a c
 
 
 @sdckit.command(epilog=examples.DESCRIBE)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Start a job file (.toml)."
 )
@@ -162,7 +153,6 @@ def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a c
 @described_roles
 @dialect_options
 @listing
-@log_option
 def describe(data: Path, **given: Any) -> None:
     """Show each column, its role, and recodings worth trying.
 
@@ -175,13 +165,12 @@ def describe(data: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.MASK)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option(
     "--method",
     metavar="NAME",
     required=True,
-    shell_complete=completion.methods,
     help="How to mask; see `sdckit methods`.",
 )
 @set_option
@@ -210,7 +199,6 @@ def describe(data: Path, **given: Any) -> None:
 @engine_options
 @dialect_options
 @outputs
-@log_option
 def mask(data: Path, output: Path, **given: Any) -> None:
     """Mask a file; print information loss and disclosure risk.
 
@@ -223,10 +211,9 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.EVALUATE)
-@click.argument("original", type=DataPath())
-@click.argument("masked", type=DataPath(), nargs=-1, required=True)
+@click.argument("original", type=click.Path(path_type=Path))
+@click.argument("masked", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--variables", is_flag=True, help="Also show every variable.")
-@click.option("--ranks", is_flag=True, help="Also show rank differences: means, maxima, tie range.")
 @click.option(
     "--records",
     type=click.Path(path_type=Path),
@@ -262,7 +249,6 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @engine_options
 @dialect_options
 @outputs
-@log_option
 def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     """Measure information loss and disclosure risk of a masked file.
 
@@ -276,7 +262,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.SWEEP)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
 )
@@ -308,7 +294,6 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 @search_measuring
 @dialect_options
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
-@log_option
 def sweep(data: Path, output: Path, **given: Any) -> None:
     """Mask a file with many settings and measure each result.
 
@@ -321,7 +306,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.RECOMMEND)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @limit_options(required=True)
 @scenario_option
@@ -330,7 +315,6 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     metavar="LOSS",
     default="brmae",
     show_default=True,
-    shell_complete=completion.metric("loss"),
     help="Loss to minimise.",
 )
 @method_option
@@ -359,7 +343,6 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @no_seed_option
 @dialect_options
 @outputs
-@log_option
 def recommend(data: Path, output: Path, **given: Any) -> None:
     """Find the masking of least loss within limits on risk and loss.
 
@@ -374,10 +357,9 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.RUN)
-@click.argument("job", type=DataPath(".toml"))
+@click.argument("job", type=click.Path(path_type=Path))
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @outputs
-@log_option
 def run(job: Path, **given: Any) -> None:
     """Do what a job file says: search and mask, mask, or evaluate.
 

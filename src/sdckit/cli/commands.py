@@ -30,12 +30,10 @@ from sdckit.io.source import cast_empty_columns
 from sdckit.metrics.knowledge import knowledge_of_releases
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.rank_summary import rank_table_of_pair
-from sdckit.selection import recommendation, sweeping, wording
-from sdckit.selection.calibrated_release import calibration_task
+from sdckit.selection import wording
+from sdckit.selection.calibration import calibration_task
 
 SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
-MEASURING = 0.9  # share of the progress of `evaluate` at which tables of ranks begin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,17 +156,13 @@ def _evaluate_one(
     ours, (name, (masked, rows)) = source.frame, file
     per_record = given["records"] is not None or release_output.reported(given)
     with progress.track("measuring", 1.0) as report:
-        report(0.0, MEASURING)
+        report(0.0, 1.0)
         pair = _read_pair(source, original, (masked, rows))
         result = checked.measure(pair, per_record=per_record)
         gate.require_aligned(pair, given["limits"], checked, rows)
         print_held_warnings()
-        report(MEASURING, 1.0 - MEASURING)
-        ranks = rank_table_of_pair(pair) if given["ranks"] else None
     shown = result if given["records"] else replace(result, records=None)
     notes = [*privacy_notes(shown.table, per_record=shown.records is not None), *given["notes"]]
-    if given["ranks"] and checked.weights:
-        notes.append("the tables of ranks do not use the weights")
     if given["records"]:
         files.write(
             given["records"],
@@ -193,12 +187,15 @@ def _evaluate_one(
 
     notes += write_reports(given, summaries, make_page)
     extra = terminal.detail_tables(result, given)
-    if ranks is not None:
-        extra += terminal.rank_tables(ranks)
-    more = summaries.json(given) | ({} if ranks is None else {"ranks": ranks.rows(named=True)})
     verdicts = gate.verdicts_on(result, given["limits"], checked)
     terminal.show_result(
-        shown, given, extra=extra, notes=notes, more=more, about=given["about"], verdicts=verdicts
+        shown,
+        given,
+        extra=extra,
+        notes=notes,
+        more=summaries.json(given),
+        about=given["about"],
+        verdicts=verdicts,
     )
     gate.require_met(verdicts)
 
@@ -277,15 +274,13 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     print_held_warnings()
     place = output / sweep_output.PRIVATE
     with terminal.resumable(place):
-        found = sweeping.sweep(
-            original,
+        found = checked.microdata(original, data.stem).sweep(
             plan,
-            **checked.measuring_options,
+            metrics=checked.metrics,
+            rng=checked.seed,
             **more,
-            rules=checked.rules,
             folder=place,
             overwrite=given["overwrite"],
-            name=data.stem,
         )
     written = sweep_output.write_files(found, output, given["form"])
     known = knowledge_of_releases(original)
@@ -300,7 +295,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     if not given["quiet"]:
         for line in terminal.knowledge_lines(known):
             terminal.print_note(line)
-        terminal.print_tables(sweep_output.overview_tables(found))
+        terminal.print_tables([sweep_output.overview_table(found)])
     terminal.print_notes(found.notes, given)
     if not given["quiet"]:
         terminal.print_note(f"wrote {', '.join(str(file) for file in written)}")
@@ -312,6 +307,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     release_output.check_seed(given, handed_out=True)
     checked = request.check_options(given | {"metrics": ()}, "penalise")
     search_options = request.check_search_options(given)
+    search_options.pop("rules")  # they are the data's
     request.check_output(output, [data], overwrite=given["overwrite"])
     release_output.check_options(given, output, data, handed_out=True)
     release_output.check_reports(given, [data])
@@ -346,14 +342,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     with gate.misses_printed(given, about) as choices, progress.track("searching", 1.0) as report:
         report(0.0, SEARCHING)
         with terminal.resumable(given["folder"]):
-            choice = recommendation.recommend(
-                original,
-                **search_options,
-                scenarios=checked.scenarios,
-                ties=checked.ties,
-                missing=checked.missing,
-                folder=given["folder"],
-            )
+            choice = checked.microdata(original).recommend(**search_options, folder=given["folder"])
         choices.append(choice)
         print_held_warnings()
         choice.require_met()

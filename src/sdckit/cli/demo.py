@@ -6,7 +6,6 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
-from sdckit.cli.tables import fitting_tables
 from sdckit.core.exposed_records import SURE
 from sdckit.core.text import number
 from sdckit.io import datasets, files, output_folder
@@ -16,10 +15,10 @@ from sdckit.metrics.pair import pair_of
 from sdckit.record.keeping import Keeper, Origin
 from sdckit.record.store import Store
 from sdckit.report import build
+from sdckit.selection.microdata import Microdata
 from sdckit.selection.release import make_release
 from sdckit.selection.release_file import ReleaseFile
 from sdckit.selection.summary import summary_of
-from sdckit.selection.sweeping import sweep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +53,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     original = datasets.load_sample()
     prepared = prepare(original, **ROLES)
     variables = prepared.columns
-    found = sweep(prepared, PLAN, rng=SEED, name="sample")
+    found = Microdata(prepared, name="sample").sweep(PLAN, rng=SEED)
     choice = found.recommend(LIMITS, MINIMISE)
     choice.require_met()
     plan = choice.release_plan(per_record=True)
@@ -113,7 +112,7 @@ def _print_summary(
         "risk of outliers",
         "sure links",
     ]
-    terminal.print_tables(fitting_tables(columns, rows, right=2, labels=2))
+    terminal.print_tables([terminal.table_of(columns, rows, right=2)])
     first, *others = choice.sentences
     for line in [first, *terminal.exposed_lines(result, {"n": records}), *others]:
         terminal.print_note(line)

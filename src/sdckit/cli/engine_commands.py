@@ -9,11 +9,10 @@ from sdckit import progress
 from sdckit.cli import column_notes, gate, job_commands, json_output, parsing, request, terminal
 from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
 from sdckit.core.table import names_of
-from sdckit.engines.evaluation import check_measuring
+from sdckit.engines.evaluation import check_measuring, evaluate_files
 from sdckit.engines.mask_data import mask_on_engine
 from sdckit.engines.opening import require_parquet
 from sdckit.engines.parquet_files import find_files
-from sdckit.metrics import evaluation
 from sdckit.metrics.notes import privacy_notes
 
 if TYPE_CHECKING:
@@ -40,14 +39,7 @@ def evaluate(
     columns = _columns(original)
     checked = checked.with_columns_of(given, columns)
     job_commands.keep_job(given, columns)
-    options = _roles(checked) | {
-        "method": checked.made_by,
-        "parameters": checked.made_with,
-        "window": checked.window,
-        "stratified": checked.stratified,
-        "paired": checked.paired,
-        "sample_queries": given["sample_queries"],
-    }
+    options = _roles(checked) | {"method": checked.method, "sample_queries": given["sample_queries"]}
     results = {}
     with _errors_of_spark():
         for path in progress.each("measuring", masked):
@@ -133,16 +125,7 @@ def _measure(
     where: Settings, original: Path, masked: Path, checked: CheckedOptions, **options: Any
 ) -> Evaluation:
     """Return the losses of masked files on an engine, with notes that name options."""
-    result = evaluation.evaluate(
-        original,
-        masked,
-        **options,
-        **checked.measuring_options,
-        engine=where.engine,
-        memory=where.memory,
-        master=where.master,
-        scratch=where.scratch,
-    )
+    result = evaluate_files(where, original, masked, options | checked.measuring_options)
     return request.result_with_options(result)
 
 

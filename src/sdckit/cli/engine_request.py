@@ -22,7 +22,6 @@ EVALUATING = (
     "report",
     "private_report",
     "records",
-    "ranks",
     "together",
     "scenario",
     "crosswalks",

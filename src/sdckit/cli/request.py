@@ -12,20 +12,20 @@ from sdckit.cli import parsing, sweep_output, terminal
 from sdckit.cli.made_by_command import WHO
 from sdckit.cli.scenario_options import parse_scenarios
 from sdckit.core import checks, randomness, registry
-from sdckit.core.disclosure import Disclosure, disclosure_of
+from sdckit.core.disclosure import Disclosure, Method, disclosure_of
 from sdckit.core.roles import OPTIONS
 from sdckit.core.scenarios import checked_scenarios
 from sdckit.core.settings import method_text
 from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
 from sdckit.core.warning_texts import warn
+from sdckit.estimation.compare import declared_of
+from sdckit.estimation.parse import parse_estimates
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
 from sdckit.io.suffixes import SUFFIXES
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.estimates.declared import declared_of
-from sdckit.metrics.estimates.parse import parse_estimates
 from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
 from sdckit.metrics.made_by import add_masking
@@ -36,6 +36,7 @@ from sdckit.metrics.scenario_risks import require_columns
 from sdckit.risk.intruder import checked_known_share
 from sdckit.selection import sweeping
 from sdckit.selection.limits import check_limits_and_loss, loss_limits, risk_limits
+from sdckit.selection.microdata import Microdata
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
 
 if TYPE_CHECKING:
@@ -134,18 +135,31 @@ class CheckedOptions:
                 raise ValueError(f"{fact}; {remedy}")
         return list(found) if self.columns is None else []
 
-    def disclosure(self, by: Sequence[str]) -> Disclosure:
-        """Return what the options say about the masking of a file with these strata."""
-        return disclosure_of(
-            None,
-            method=self.made_by,
-            parameters=self.made_with,
+    def microdata(self, original: Original, name: str = "data") -> Microdata:
+        """Return prepared data with the rules, intruders and ways of measuring that these options state."""
+        return Microdata(
+            original,
+            rules=self.rules,
+            intruders=self.scenarios,
+            ties=self.ties,
+            missing=self.missing,
+            name=name,
+        )
+
+    @property
+    def method(self) -> Method:
+        """How a file was masked, as far as these options say."""
+        return Method(
+            self.made_by,
             window=self.window,
             stratified=self.stratified,
             paired=self.paired,
-            rules=self.rules,
-            by=by,
+            **(self.made_with or {}),
         )
+
+    def disclosure(self, by: Sequence[str]) -> Disclosure:
+        """Return what the options say about the masking of a file with these strata."""
+        return disclosure_of(None, self.method, rules=self.rules, by=by)
 
     def checked_pair(self, pair: Pair) -> Pair:
         """Return a pair unchanged after warning of what looks wrong with the masked file."""
@@ -361,16 +375,14 @@ def check_evaluate_options(given: dict[str, Any], masked: Sequence[Path], *, pai
         raise ValueError("--stratified and --unstratified exclude each other; drop one of them")
     if given["stratified"] and not given["by"]:
         raise ValueError("--stratified needs strata; name their column with --by")
-    if given["ranks"] and given["as_csv"]:
-        raise ValueError("--ranks and --csv exclude each other; drop one of them or use --json")
     checked_scenarios(parse_scenarios(given["scenario"]))
-    for option in ("records", "ranks", "variables", "scenario", "private_report"):
+    for option in ("records", "variables", "scenario", "private_report"):
         if given[option] and len(masked) > 1:
             fact = f"--{option.replace('_', '-')} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")
     _check_together(given, masked)
     why = "--unpaired" if given["unpaired"] else f"--made-by {given['made_by']}"
-    for option in [name for name in ("records", "ranks", "window") if given[name] and not paired]:
+    for option in [name for name in ("records", "window") if given[name] and not paired]:
         raise ValueError(f"--{option} compares rows, and by {why} they are not paired; drop one of them")
     if len({path.resolve() for path in masked}) < len(masked):
         raise ValueError("a masked file is named twice; name each once")

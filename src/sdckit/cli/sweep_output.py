@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.cli.tables import fitting_tables
+from sdckit.cli.terminal import table_of
 from sdckit.core import registry
 from sdckit.io import atomic, drafts, files, output_folder
 from sdckit.report import charts
@@ -65,7 +65,7 @@ def write_files(found: Sweep, folder: Path, form: str) -> list[Path]:
     return [table, summary, picture]
 
 
-def overview_tables(found: Sweep) -> list[Table]:
-    """Return rich tables of each method's measures at both ends of its grid: medians of replications."""
+def overview_table(found: Sweep) -> Table:
+    """Return a rich table of each method's measures at both ends of its grid: medians of replications."""
     names, rows = overview(found.summary)
-    return fitting_tables(names, rows, right=2, labels=2)
+    return table_of(names, rows, right=2)

@@ -198,38 +198,98 @@ def checked_disclosure(given: Disclosure | HasDisclosure | None) -> Disclosure |
     raise TypeError(f"disclosure is a {kind}; give release.disclosure, or method and parameters")
 
 
-def disclosure_of(
-    disclosure: Disclosure | None,
-    *,
-    method: str | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    window: Any = None,
-    stratified: bool | None = None,
-    paired: bool = True,
-    rules: Any = None,
-    by: Sequence[str] = (),
-) -> Disclosure:
-    """Return the given disclosure, or build one from the options; raise ValueError where both are given.
+class Method:
+    """How a file was masked, for `Microdata.evaluate`: what its intruder knows of the masking.
 
-    `by` are the columns whose strata are measured. They are the strata of the masking, too, if `stratified`
-    is True, and by default where a method is named or the window is given by stratum.
+    Parameters
+    ----------
+    masking : str or function, optional
+        A name of `sdc.METHODS`. Or the masking itself: `masking(table, rng)` gets a copy of the original and
+        a numpy Generator, and returns the masked table, all records in the order of the original; the
+        intruder runs it up to 80 times with draws of his own, and so learns how masked records lie around
+        originals. None where neither is known.
+    window : float or function, optional
+        The largest move in ranks where no method is named: a share of the records, or a function of the
+        original values; either also by stratum, in a dictionary.
+    stratified : bool, optional
+        True if each stratum was masked separately, so that the window holds within strata; False if the file
+        was masked as a whole and strata are only measured. By default True with a method and strata and with
+        a window by stratum, False with one window.
+    paired : bool
+        False where the rows of the masked file stand for no original record, as in synthetic data: only
+        metrics that do not compare row by row are given, and the others are named in a note.
+    **parameters
+        Parameters of the method, such as `k=5`; those that are not given have their default.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.Method("rank_swap", p=0.35)
+    Method('rank_swap', p=0.35)
+    """
+
+    def __init__(
+        self,
+        masking: str | Callable[[Any, Any], Any] | None = None,
+        /,
+        *,
+        window: float | Callable[[Floats], Any] | Mapping[str, Any] | None = None,
+        stratified: bool | None = None,
+        paired: bool = True,
+        **parameters: Any,
+    ) -> None:
+        if not (masking is None or isinstance(masking, str) or callable(masking)):
+            raise TypeError(
+                f"the masking is a {type(masking).__name__}; give a name of sdc.METHODS, or a function of "
+                "table and random generator"
+            )
+        self.name: str | None = masking if isinstance(masking, str) else None
+        self.function: Callable[[Any, Any], Any] | None = masking if callable(masking) else None
+        self.window = window
+        self.stratified = stratified
+        self.paired = paired
+        self.parameters: Mapping[str, Any] = frozen(parameters)
+
+    def __repr__(self) -> str:
+        shown = [repr(self.name)] if self.name else []
+        shown += [getattr(self.function, "__name__", "function")] if self.function else []
+        given = {name: value for name, value in self.stated.items() if name not in {"method", "parameters"}}
+        shown += [f"{name}={value!r}" for name, value in {**given, **self.parameters}.items()]
+        return f"Method({', '.join(shown)})"
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What is said of the masking, the function apart, by name."""
+        found = {"method": self.name, "parameters": self.parameters or None, "window": self.window}
+        found |= {"stratified": self.stratified, "paired": None if self.paired else False}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def disclosure_of(
+    disclosure: Disclosure | None, method: Method, *, rules: Any = None, by: Sequence[str] = ()
+) -> Disclosure:
+    """Return the given disclosure, or one that follows from a method; raise ValueError where both are given.
+
+    `by` are the columns whose strata are measured. They are the strata of the masking, too, if the method is
+    `stratified`, and by default where it is named or its window is given by stratum.
     """
     if disclosure is not None:
-        stated = {"method": method, "parameters": parameters, "window": window, "rules": rules}
-        stated |= {"stratified": stratified, "paired": None if paired else False}
-        for name in [name for name, value in stated.items() if value is not None]:
-            raise ValueError(f"the disclosure says how the file was masked and {name} is given too; drop one")
+        for given in method.stated:
+            raise ValueError(
+                f"the disclosure says how the file was masked and {given} is given too; drop one"
+            )
         return disclosure
-    if method is not None and window is not None:
-        raise ValueError(f"the method {method} determines the window and window is given too; drop one")
-    if method is not None and by and stratified is False:
-        settings.require_one_value(registry.method_named(method), parameters or {})
-    given = None if window is None else GivenWindow(window)
+    name, window, stratified = method.name, method.window, method.stratified
+    if name is not None and window is not None:
+        raise ValueError(f"the method {name} determines the window and window is given too; drop one")
+    if name is not None and by and stratified is False:
+        settings.require_one_value(registry.method_named(name), method.parameters)
+    bound = None if window is None else GivenWindow(window)
     if isinstance(window, Mapping) and list(window) != ["all"]:
         stratified = _stratified_by_window(by, stratified=stratified)
-    strata = _strata_of_masking(by, method, stratified=stratified)
-    found = Disclosure(method, parameters or {}, given, rules, strata)
-    return found if paired else replace(found, paired=False)
+    strata = _strata_of_masking(by, name, stratified=stratified)
+    found = Disclosure(name, method.parameters, bound, rules, strata)
+    return found if method.paired else replace(found, paired=False)
 
 
 def _strata_of_masking(by: Sequence[str], method: str | None, *, stratified: bool | None) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class PreparedTable:
         """
         if isinstance(data, cls):
             return data.with_options(columns=columns, weights=weights, **roles)
-        table = Table(data)
+        table = data if isinstance(data, Table) else Table(data)
         found = resolve_roles(table, columns=columns, weights=weights, labelled=labelled, **roles)
         values, codes = _read_variables(table, found)
         if warn:

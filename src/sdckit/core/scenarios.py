@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from sdckit.core.frozen import frozen
 from sdckit.core.roles import WORDS, unique_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from sdckit.core.registry import Metric
     from sdckit.core.roles import Roles
@@ -22,6 +22,30 @@ DEFAULT_SURE = "default: a tenth of the limit on linkage"
 FORBIDDEN = ("key", "unit", "drop")  # roles of columns that no intruder of a scenario knows
 DIGITS = 12  # of a value that are judged: in the last ones a mean of tenths differs from a tenth
 EXAMPLE = "{'press': {'known': ['sex', 'age'], 'max_risk': {'linkage': 0.05}}}"
+
+
+@dataclass(frozen=True)
+class Intruder:
+    """What another intruder knows than the default one, and how much risk he may be.
+
+    `known` are the columns whose original values he knows, in place of the `known` of the microdata;
+    `max_risk` has limits by risk, which `recommend` and `release` meet for him, too; without any, his linkage
+    is measured.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import sdckit as sdc
+    >>> press = sdc.Intruder(known=["sex", "income"], max_risk={"linkage": 0.05})
+    >>> amounts = {"income": [i**1.5 for i in range(60)], "wealth": [i * 2.5 % 31 for i in range(60)]}
+    >>> frame = pl.DataFrame({"sex": [1, 2] * 30} | amounts)
+    >>> data = sdc.Microdata(frame, untouched="sex", intruders={"press": press})
+    >>> data.evaluate(data.mask("mdav", k=5), made_by=sdc.Method("mdav", k=5), metrics="linkage").keys()
+    ['linkage', 'linkage (press)']
+    """
+
+    known: str | Sequence[str]
+    max_risk: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -128,6 +152,8 @@ def checked_scenarios(given: Any, *, limited: bool = False) -> tuple[Scenario, .
 
 def _checked_scenario(name: str, entry: Any, *, limited: bool) -> Scenario:
     """Return one scenario; raise an error if it has no columns, or limits that are none."""
+    if isinstance(entry, Intruder):
+        entry = {"known": entry.known, "max_risk": entry.max_risk}
     if not isinstance(entry, Mapping):
         raise TypeError(f"scenario {name!r} is {entry!r}; give a dict such as {EXAMPLE}")
     for key in entry:

@@ -1,7 +1,8 @@
 """Tables of any dataframe type: columns read as float64, results returned in the same type.
 
-pandas, polars, pyarrow and whatever else narwhals knows; numpy arrays of one or two dimensions;
-lists of numbers. The caller's object is never changed.
+pandas, polars, pyarrow and whatever else narwhals knows, lazy frames collected; anything with the Arrow
+stream interface; numpy arrays of one or two dimensions; lists of numbers. The caller's object is never
+changed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 
 from sdckit.core import checks
 from sdckit.core.decimal_cells import decimal_floats, loses_digits
@@ -32,7 +34,7 @@ class Table:
     """A pandas, polars, pyarrow or numpy table read by column name; labels that are no text become text."""
 
     def __init__(self, data: Any) -> None:
-        self.native = data
+        self.native = data = _collected(data)
         self.frame: nw.DataFrame[Any] | None = None
         self.series: bool = False
         self.labels: Any = None  # pandas' own labels where they are no text, or the name of a series
@@ -264,19 +266,34 @@ def _require_unique_names(names: list[str]) -> list[str]:
     return names
 
 
+def _collected(data: Any) -> Any:
+    """Return a lazy frame, as of polars or DuckDB, collected, and an Arrow stream as a table of polars."""
+    known = nw.dependencies
+    if isinstance(data, (list, tuple, np.ndarray)) or known.is_polars_dataframe(data):
+        return data
+    if known.is_pandas_like_dataframe(data) or known.is_pyarrow_table(data):
+        return data
+    found = nw.from_native(data, allow_series=True, pass_through=True)
+    if isinstance(found, nw.LazyFrame):
+        if found.implementation.is_spark_like():
+            raise TypeError("a Spark DataFrame is not read into memory; use the engine spark")
+        return found.collect().to_native()
+    if found is data and hasattr(data, "__arrow_c_stream__") and not _is_record_batch(data):
+        return pl.DataFrame(data)
+    return data
+
+
 def _open_frame(data: Any) -> nw.DataFrame[Any] | nw.Series[Any]:
-    """Return the data as a narwhals DataFrame or Series; raise TypeError for other types and lazy frames."""
+    """Return the data as a narwhals DataFrame or Series; raise TypeError for other types."""
     if nw.dependencies.is_pyarrow_table(data):
         _require_unique_names(data.column_names)
     try:
-        found = nw.from_native(data, allow_series=True)
+        found: nw.DataFrame[Any] | nw.Series[Any] = nw.from_native(data, allow_series=True)
     except TypeError as error:
         raise TypeError(
             f"data of type {type(data).__name__} are no table; "
             "give a pandas, polars or pyarrow table, or a numpy array"
         ) from error
-    if isinstance(found, nw.LazyFrame):
-        raise TypeError(f"{type(data).__name__} is lazy; collect it first")
     return found
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
-from sdckit.core.disclosure import Disclosure, checked_disclosure, disclosure_of
+from sdckit.core.disclosure import Method, disclosure_of
 from sdckit.engines.compare import Comparing, Questions
-from sdckit.engines.opening import Opened, Settings, opened
+from sdckit.engines.opening import opened
 from sdckit.engines.risks import RiskScores
 from sdckit.kernels.tie_rules import TIES
 from sdckit.metrics.default_metrics import metrics_for_columns
@@ -32,9 +32,11 @@ from sdckit.progress import reported_to, track
 from sdckit.risk.facts import untouched_names
 
 if TYPE_CHECKING:
+    from sdckit.core.disclosure import Disclosure
     from sdckit.engines.comparison import EngineComparison
-    from sdckit.engines.transport import Transport
+    from sdckit.engines.opening import Opened, Settings
     from sdckit.metrics.score import Score
+    from sdckit.progress import ProgressCallback
 
 ALIGNING = 0.3  # share of the progress at which files with a key are aligned
 # Options of `evaluate` that need the whole file at once, and what they are when nobody asks for them.
@@ -44,51 +46,46 @@ WHOLE_FILE: dict[str, Any] = {
     "scenarios": None,
     "together": False,
     "unit": None,
-    "paired": True,
     "rules": None,
     "estimates": None,
-    "made_by": None,
     "known_share": None,
 }
 
 
-def evaluate(
-    in_memory: Callable[..., Evaluation],
+def evaluate_files(
+    settings: Settings,
     original: Any,
     masked: Any,
-    *,
-    engine: str | None = None,
-    memory: int | str | None = None,
-    master: str | None = None,
-    scratch: Any = None,
-    **options: Any,
+    options: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
 ) -> Evaluation:
-    """Return the evaluation of a masked file on an engine; `in_memory` evaluates tables."""
-    settings = Settings.of(engine, memory=memory, master=master, scratch=scratch).for_data(original, masked)
-    if settings.engine != "memory":
-        refuse_options(str(settings.engine), options)
-        check_measuring(str(settings.engine), options.get("metrics"), options.get("ties", "average"))
-    progress = options.pop("progress", None)
-    aligning = 0.0 if options.get("key") is None or settings.engine == "memory" else ALIGNING
+    """Return the evaluation of a masked file on the engine local or spark.
+
+    `options` are roles of columns, how to measure, and what is known of the masking: its `disclosure` or its
+    `method`.
+    """
+    refuse_options(str(settings.engine), options)
+    check_measuring(str(settings.engine), options.get("metrics"), options.get("ties", "average"))
+    aligning = 0.0 if options.get("key") is None else ALIGNING
     with reported_to(progress), track("reading", 1.0) as report:
         report(0.0, aligning)
         with opened(settings, original, masked, options) as found:
             report(aligning, 1.0 - aligning, "reading")
-            if found.transport is None:
-                return in_memory(*found.tables, **options)
-            return _evaluate_blocks(found, found.transport, options)
+            return _evaluate_blocks(found, options)
 
 
-def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, Any]) -> Evaluation:
+def _evaluate_blocks(found: Opened, options: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation of files that are read in blocks; risks are measured in memory."""
-    disclosure, published = _disclosure(found, options), _published(found)
+    method = options.get("method") or Method()
+    disclosure = disclosure_of(options.get("disclosure"), method, by=found.roles.by)
+    published = _published(found)
     how = _measuring(found, options, disclosure, published)
     refused = [metric.name for metric in how.metrics if not metric.in_blocks]
     how = replace(how, metrics=[metric for metric in how.metrics if metric.in_blocks])
     losses, risks = ([one for one in how.metrics if one.family == family] for family in ("loss", "risk"))
     questions = Questions.of(losses, str(how.options["ties"]))
     variables = found.roles.variables
-    comparing = Comparing(transport, variables, found.source.weights is not None, questions)
+    comparing = Comparing(found.transport, variables, found.source.weights is not None, questions)
     groups = _named_groups(comparing.run(), found.source.strata_names)
     notes = dict.fromkeys(unmasked_notes(disclosure, variables))
     if refused:
@@ -133,21 +130,6 @@ def _measuring(
     return replace(how, metrics=metrics_for_columns(how.metrics, found.rows, published, disclosure.columns))
 
 
-def _disclosure(found: Opened, options: Mapping[str, Any]) -> Disclosure:
-    """Return what is published about the masking, as for tables in memory."""
-    given = checked_disclosure(options.get("disclosure"))
-    return disclosure_of(
-        given,
-        method=options.get("method"),
-        parameters=options.get("parameters"),
-        window=options.get("window"),
-        stratified=options.get("stratified"),
-        paired=True,
-        rules=options.get("rules"),
-        by=found.roles.by,
-    )
-
-
 def _named_groups(
     groups: Mapping[int | None, EngineComparison], names: Sequence[str]
 ) -> list[tuple[str, EngineComparison]]:
@@ -178,9 +160,8 @@ def _evaluation(
             notes |= dict.fromkeys(score.notes)
     notes |= dict.fromkeys(missing_notes(whole, how.metrics, str(how.options["missing"])))
     notes |= dict.fromkeys(small_strata_notes(group.n for _, group in groups[1:]))
-    return Evaluation(
-        tidy_table(rows), meaning, tuple(notes), parts, dominated=dominated_rows(groups, how.metrics)
-    )
+    dominated = dominated_rows(groups, how.metrics)
+    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, dominated=dominated, size=whole.n)
 
 
 def check_measuring(engine: str, metrics: str | Iterable[str] | None, ties: str) -> None:
@@ -199,10 +180,13 @@ def _not_offered(engine: str, names: Sequence[str]) -> str:
 
 def refuse_options(engine: str, options: Mapping[str, Any]) -> None:
     """Raise ValueError for an option that only tables in memory have."""
-    window = options.get("window")
+    method: Method = options.get("method") or Method()
+    window = method.window
     if any(map(callable, window.values() if isinstance(window, Mapping) else [window])):
         raise ValueError(f"the engine {engine} takes no function as window; name the method or give a share")
     given = [name for name, none in WHOLE_FILE.items() if options.get(name, none) != none]
+    given += [] if method.paired else ["paired"]
+    given += [] if method.function is None else ["made_by"]
     if given:
         raise ValueError(
             f"the engine {engine} reads blocks of rows and takes no {given[0]}; "

@@ -1,4 +1,4 @@
-"""Mask files, Spark frames and tables on an engine: what `mask` does with all but tables in memory."""
+"""Mask files, Spark frames and tables on the engines local and spark."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from sdckit.core.engine_choice import is_path, is_spark_frame
 from sdckit.core.roles import OPTIONS
 from sdckit.core.table import Table
 from sdckit.engines.masking import mask_files
-from sdckit.engines.opening import Settings, aligned_files, table_of, transport_on, with_columns_of_array
-from sdckit.io import files
-from sdckit.io.atomic import check_target
+from sdckit.engines.opening import aligned_files, transport_on, with_columns_of_array
 from sdckit.progress import track
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from sdckit.core.disclosure import Disclosure
     from sdckit.engines.masking import FileMasking
+    from sdckit.engines.opening import Settings
     from sdckit.engines.source import Source
     from sdckit.engines.transport import Transport
 
@@ -31,28 +30,20 @@ CHECKING = 0.1  # share of the progress at which keys are checked
 HOW = ("rng", "decimals", "rules")  # options of `mask` besides roles of columns and parameters
 
 
-def mask(
-    in_memory: Callable[..., Any],
+def mask_data(
+    settings: Settings,
     data: Any,
     method: str,
+    options: Mapping[str, Any],
     *,
-    engine: str | None = None,
-    memory: int | str | None = None,
-    master: str | None = None,
-    scratch: Any = None,
     output: Any = None,
     overwrite: bool = False,
-    **options: Any,
 ) -> Any:
-    """Return data masked on an engine, or the path of the output; `in_memory` masks tables."""
-    settings = Settings.of(engine, memory=memory, master=master, scratch=scratch)
-    if is_path(data) and output is None:
-        raise ValueError("the data are a file and there is no output; name the file to write with output=")
-    settings = settings.for_output(data, output)
-    if settings.engine == "memory":
-        return _mask_in_memory(in_memory, data, method, output, options, overwrite=overwrite)
+    """Return data masked on the engine local or spark, or the path of the output; `options` are `mask`'s."""
     if output is not None:
         return mask_on_engine(settings, data, method, output, options, overwrite=overwrite).path
+    if is_path(data):
+        raise ValueError("the data are a file and there is no output; name the file to write with output=")
     if is_spark_frame(data):
         return _masked_frame(settings, data, method, options)
     with settings.folder() as folder:
@@ -107,27 +98,6 @@ def _require_unique_key(settings: Settings, source: Source, key: Any, scratch: P
     from sdckit.engines.alignment import require_unique_key  # noqa: PLC0415 - only with a key
 
     require_unique_key(source.original, key, scratch, memory=settings.memory)
-
-
-def _mask_in_memory(
-    in_memory: Callable[..., Any],
-    data: Any,
-    method: str,
-    output: Any,
-    options: Mapping[str, Any],
-    *,
-    overwrite: bool,
-) -> Any:
-    """Return data masked in memory, or the path of the file that they are written to."""
-    if output is None:
-        return in_memory(table_of(data), method, **options)
-    check_target(output, overwrite)
-    single = is_path(data) and not isinstance(data, (list, tuple)) and not Path(data).is_dir()
-    source = files.read(data) if single else None
-    made = Table(in_memory(table_of(data) if source is None else source.frame, method, **options))
-    frame = pl.DataFrame(made.array, made.names) if made.frame is None else made.frame.to_polars()
-    files.write(output, frame, source=source, overwrite=overwrite)
-    return Path(output)
 
 
 def _masked_frame(settings: Settings, data: Any, method: str, options: Mapping[str, Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
-from sdckit.core.disclosure import checked_disclosure
 from sdckit.core.engine_choice import ENGINES, is_path, is_spark_frame
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.table import Table, names_of
@@ -22,6 +21,7 @@ from sdckit.engines.sizes import choose_engine, parse_memory
 from sdckit.engines.source import BLOCK_ROWS, Source
 from sdckit.engines.spark_packages import require_packages
 from sdckit.engines.spill import checked_scratch, exit_when_terminated
+from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.files import read
 from sdckit.io.memory import memory_at_hand
 from sdckit.io.suffixes import PARQUET_SUFFIXES
@@ -34,6 +34,42 @@ if TYPE_CHECKING:
 SAMPLED = 20_000  # rows from which roles of columns are guessed
 SHARE = 0.7  # of the memory at hand that a file in memory may take
 ROLES = ("key", "weights", "by", "na", "untouched", "known", "unknown", "confidential", "unit", "drop")
+
+
+@dataclass(frozen=True)
+class Local:
+    """The engine that reads Parquet files in blocks of rows, for files that do not fit into memory.
+
+    `memory` is its limit in bytes or as in "4GB"; by default, what is at hand. `scratch` is a folder for
+    intermediate files, which are removed; by default the system's.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.Local(memory="4GB")
+    Local(memory='4GB', scratch=None)
+    """
+
+    memory: int | str | None = None
+    scratch: AnyPath | None = None
+
+
+@dataclass(frozen=True)
+class Spark:
+    """The engine that works on a Spark cluster.
+
+    `master` is its address, such as "spark://host:7077"; by default a session on this machine. `scratch` is a
+    folder for intermediate files, which all workers see and which are removed; by default the system's.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.Spark(master="local[2]")
+    Spark(master='local[2]', scratch=None)
+    """
+
+    master: str | None = None
+    scratch: AnyPath | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +100,17 @@ class Settings:
         size = memory if memory is None or isinstance(memory, int) else parse_memory(memory)
         return cls(chosen, size, master, None if scratch is None else checked_scratch(scratch))
 
+    @classmethod
+    def named(cls, engine: Settings | Local | Spark | str | None) -> Settings:
+        """Return the settings of an engine, given as an object or by its name; None leaves it open."""
+        if isinstance(engine, Settings):
+            return engine
+        if isinstance(engine, Local):
+            return cls.of("local", memory=engine.memory, scratch=engine.scratch)
+        if isinstance(engine, Spark):
+            return cls.of("spark", master=engine.master, scratch=engine.scratch)
+        return cls.of(engine)
+
     def for_data(self, *data: Any) -> Settings:
         """Return the settings with an engine: the given one, or one that fits the size of the data."""
         if self.engine is not None:
@@ -92,30 +139,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class Opened:
-    """Original and masked data on an engine, with the roles of their columns.
-
-    `transport` is None on the engine memory, where `tables` are the data themselves.
-    """
+    """Original and masked files on the engine local or spark, with the roles of their columns."""
 
     engine: str
-    tables: tuple[Any, ...] = ()
-    transport: Transport | None = None
-    files: Source | None = None
-    sample: Original | None = None  # some rows, by which roles were settled
-    options: Mapping[str, Any] = field(default_factory=dict)  # roles of columns as they were given
+    transport: Transport
+    source: Source
+    rows: Original  # some rows of the original, by which roles were settled
+    options: Mapping[str, Any]  # roles of columns as they were given
     memory: int | None = None  # limit in bytes on the memory of this process
-
-    @property
-    def source(self) -> Source:
-        """The files of the engines local and spark."""
-        assert self.files is not None  # noqa: S101 - set with the transport
-        return self.files
-
-    @property
-    def rows(self) -> Original:
-        """Some rows of the original, by which roles were settled."""
-        assert self.sample is not None  # noqa: S101 - set with the transport
-        return self.sample
 
     @property
     def roles(self) -> Roles:
@@ -129,11 +160,7 @@ class Opened:
 
 @contextmanager
 def opened(settings: Settings, original: Any, masked: Any, options: Mapping[str, Any]) -> Iterator[Opened]:
-    """Open the data on an engine; intermediate files are removed at the end."""
-    settings = settings.for_data(original, masked)
-    if settings.engine == "memory":
-        yield Opened("memory", tuple(table_of(one) for one in (original, masked)))
-        return
+    """Open the data on the engine local or spark; intermediate files are removed at the end."""
     options = with_columns_of_array(original, options)
     with settings.folder() as scratch:
         source = aligned_files(settings, original, masked, options.get("key"), scratch)
@@ -157,17 +184,17 @@ def is_parquet(data: Any) -> bool:
 def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scratch: Path) -> Opened:
     """Return files on the engine local or spark, with roles settled by a sample of rows."""
     given = {name: options[name] for name in ROLES if options.get(name) is not None}
-    columns, disclosed = options.get("columns"), checked_disclosure(options.get("disclosure"))
+    columns, disclosed = options.get("columns"), options.get("disclosure")
     if disclosed is not None:  # as in memory: what was masked is measured, within the strata of the masking
         columns = (list(disclosed.columns) or None) if columns is None else columns
         given |= {"by": list(disclosed.by)} if disclosed.by and "by" not in given else {}
     weights = options.get("weights")
     if weights is not None and not isinstance(weights, str):
         raise TypeError("weights of files are a column; give its name")
-    found = Opened(str(settings.engine), options=given, memory=settings.memory)
-    sample = found.prepared(source.sample(SAMPLED), columns)
-    source = source.with_roles(weights=weights, by=sample.roles.by or None, na=options.get("na"))
-    return replace(found, transport=transport_on(settings, source, scratch), files=source, sample=sample)
+    rows = Original.of(source.sample(SAMPLED), columns=columns, **given, warn=False)
+    source = source.with_roles(weights=weights, by=rows.roles.by or None, na=options.get("na"))
+    transport = transport_on(settings, source, scratch)
+    return Opened(str(settings.engine), transport, source, rows, given, settings.memory)
 
 
 def transport_on(settings: Settings, source: Source, scratch: Path) -> Transport:

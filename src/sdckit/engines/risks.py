@@ -22,6 +22,7 @@ from sdckit.metrics.doubts import IDENTICAL, dropped_doubts, warn_of_doubts, war
 from sdckit.metrics.evaluation import informed_groups
 from sdckit.metrics.measuring import score_groups
 from sdckit.metrics.notes import warn_of_changed_columns
+from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.stratified_risk import measures_linkage
 from sdckit.risk.groups import score_of_uniques
@@ -123,7 +124,7 @@ def gather(found: Opened) -> Pair:
     assert source.masked is not None  # noqa: S101 - risks are those of a masked file
     tables = [files.read(0, files.rows, list(files.schema)) for files in (source.original, source.masked)]
     source.require_unchanged()
-    original = found.prepared(tables[0], columns=list(found.roles.variables))
+    original = Original.of(tables[0], columns=list(found.roles.variables), **found.options, warn=False)
     # Rows with a key have been aligned before, and their order in the masked file is gone.
     return pair_of(original, tables[1], rows=np.arange(source.rows) if found.roles.key else None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import polars as pl
 
 from sdckit.core import checks, frame_kinds, notebook, registry
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.estimation.compare import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.estimates.result import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.knowledge import Knowledge  # noqa: TC001 - typing.get_type_hints looks for it
 
@@ -22,7 +23,11 @@ FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Measured loss and risk of one masked file: table, explanations and notes.
+    """Measured loss and risk of a masked file, or of several: table, explanations and notes.
+
+    `result["brmae"]` is the value for the whole file; `"brmae" in result`, `result.keys()` and `dict(result)`
+    work as for a dictionary. With several files, `table` has a column `file`, values are named as
+    in `result["brmae (mine)"]`, and `files` has the evaluation of each file by its name.
 
     `table` has one row per metric, variable ("all" for the whole file) and stratum ("all" for all
     records). `meaning` has a sentence for each metric that explains its value. `notes` are warnings and
@@ -33,7 +38,7 @@ class Evaluation:
     `scenarios` has a row per scenario and risk: what its intruder knows, value, limit, and whether it is met.
     `estimates` has the declared estimates of both files, None without any: these figures are exact, so that
     values of the original follow from them, and are for the owner alone. `kind` is the type of the original's
-    dataframe, which `to_frame` returns.
+    dataframe, which `to_frame` returns; `size` is the number of its records.
     """
 
     table: pl.DataFrame
@@ -46,6 +51,35 @@ class Evaluation:
     scenarios: pl.DataFrame | None = field(default=None, repr=False)
     estimates: Estimates | None = field(default=None, repr=False)
     kind: str = field(default=frame_kinds.USUAL, repr=False, compare=False)
+    size: int = field(default=0, repr=False, compare=False)
+    files: Mapping[str, Evaluation] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_files(cls, files: Mapping[str, Evaluation]) -> Evaluation:
+        """Return the evaluations of several masked files of one original, by name, as one."""
+        first = next(iter(files.values()))
+        named = [(name, one) for name, one in files.items()]
+        return cls(
+            pl.concat([one.table.select(pl.lit(name).alias("file"), pl.all()) for name, one in named]),
+            {f"{metric} ({name})": text for name, one in named for metric, text in one.meaning.items()},
+            tuple(f"{name}: {note}" for name, one in named for note in one.notes),
+            {f"{metric} ({name})": part for name, one in named for metric, part in one.parts.items()},
+            kind=first.kind,
+            size=first.size,
+            files=dict(files),
+        )
+
+    def keys(self) -> list[str]:
+        """Return the names of what was measured, in the order of the table."""
+        if self.files:
+            return [f"{metric} ({name})" for name, one in self.files.items() for metric in one]
+        return [*self.summary["metric"].to_list(), *self._scenario_values()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, metric: object) -> bool:
+        return registry.current_name(metric) in self.keys()
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -60,8 +94,13 @@ class Evaluation:
     def __getitem__(self, metric: str) -> float:
         """Return the whole-file value of a metric; NaN where it has none.
 
-        "linkage (press)" is that of the scenario named press.
+        "linkage (press)" is that of the intruder, or of the file, named press.
         """
+        for name, one in self.files.items():
+            if metric.endswith(f" ({name})") and (own := metric.removesuffix(f" ({name})")) in one:
+                return one[own]
+        if self.files:
+            raise ValueError(f"{metric} was not measured; measured: {', '.join(self.keys())}")
         if self.scenarios is not None and metric in (labels := self._scenario_values()):
             return labels[metric]
         name = registry.current_name(metric)
@@ -103,18 +142,26 @@ class Evaluation:
 
     def _rows(self) -> list[tuple[str, str, str]]:
         """Return name, value and meaning of each metric as texts."""
-        return [
-            (
-                row["metric"],
-                "no value" if row["value"] is None else f"{row['value']:.6g}",
-                self.meaning[row["metric"]],
-            )
+        rows = [
+            (f"{row['metric']} ({row['file']})" if self.files else row["metric"], row["value"])
             for row in self.summary.iter_rows(named=True)
+        ]
+        return [
+            (name, "no value" if value is None else f"{value:.6g}", self.meaning[name])
+            for name, value in rows
         ]
 
     def _sentences(self) -> list[str]:
         """Return what the intruder is assumed to know, the risk in each scenario, and the notes."""
         known = [] if self.knowledge is None else [self.knowledge.sentence]
+        known += [
+            f"{name}: {line}"
+            for name, one in self.files.items()
+            for line in (
+                *([one.knowledge.sentence] if one.knowledge else ()),
+                *_scenario_lines(one.scenarios),
+            )
+        ]
         return [*known, *_scenario_lines(self.scenarios), *(f"note: {note}" for note in self.notes)]
 
     def public(self) -> Evaluation:
@@ -122,6 +169,8 @@ class Evaluation:
 
         So are the declared estimates, whose figures are exact.
         """
+        if self.files:
+            return self.of_files({name: one.public() for name, one in self.files.items()})
         return replace(public_evaluation(self), records=None, estimates=None)
 
     def _repr_html_(self) -> str:
@@ -154,7 +203,23 @@ class Evaluation:
         """Return a self-contained HTML report on these measures, without original records."""
         from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
 
+        if self.files:
+            return build.report_on_files(self.files, records=self.size)
         return build.report_on_evaluation(self, name=name)
+
+    def map(self) -> Any:
+        """Return the map of loss and risk as an altair chart, with a mark for each masked file.
+
+        Notebooks show it without a network, as a picture; `save` writes it to a file.
+
+        Raises
+        ------
+        ValueError
+            No bounded loss, or no risk, was measured.
+        """
+        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only charts need it
+
+        return build.map_of_files(self.files or {"the masked file": self}, self.size)
 
     def report(
         self, path: AnyPath, *, name: str = "the masked file", overwrite: bool = False

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.disclosure import Disclosure, checked_disclosure
+from sdckit.core.disclosure import Disclosure, Method, checked_disclosure
 from sdckit.metrics.evaluation_table import WHOLE, table_rows, tidy_table
 from sdckit.risk.attacks import attacks_together, explain_linkage, score_attacks
 
@@ -28,42 +28,54 @@ NOT_COMPUTED = (
 
 
 class GivenRelease(NamedTuple):
-    """A masked table to evaluate, what is published about its masking, and its rows in the original."""
+    """A masked table to evaluate, what is known of its masking, and its rows in the original.
+
+    The masking has a disclosure, which is what is published about it, or it was done by a method.
+    """
 
     masked: Any
     disclosure: Disclosure | None
+    method: Method
     rows: Any
 
 
-def given_releases(masked: Any, disclosure: Any, rows: Any, *, together: bool) -> list[GivenRelease]:
-    """Return the masked tables to evaluate: one or, together, several with a disclosure for all or each."""
+def given_releases(masked: Any, made_by: Any, rows: Any, *, together: bool) -> list[GivenRelease]:
+    """Return the masked tables to evaluate: one or, together, several with a masking for all or each."""
     if not together:
-        return [_given_release(masked, disclosure, rows)]
+        return [_given_release(masked, made_by, rows)]
     if not isinstance(masked, (list, tuple)) or len(masked) < FEWEST:
         raise ValueError("together needs at least two releases; give them in a list, or leave together out")
-    disclosures, orders = (
-        given if isinstance(given, (list, tuple)) else [given] * len(masked) for given in (disclosure, rows)
+    maskings, orders = (
+        given if isinstance(given, (list, tuple)) else [given] * len(masked) for given in (made_by, rows)
     )
-    for what, found in (("disclosure", disclosures), ("rows", orders)):
+    for what, found in (("made_by", maskings), ("rows", orders)):
         if len(found) != len(masked):
             raise ValueError(
                 f"there are {len(masked)} releases and {what} is given for {len(found)}; "
                 "give one for all or one for each"
             )
-    return [_given_release(*one) for one in zip(masked, disclosures, orders, strict=True)]
+    return [_given_release(*one) for one in zip(masked, maskings, orders, strict=True)]
 
 
-def _given_release(masked: Any, disclosure: Any, rows: Any) -> GivenRelease:
-    """Return a masked table with its checked disclosure and the rows, where these are known.
+def _given_release(masked: Any, made_by: Any, rows: Any) -> GivenRelease:
+    """Return a masked table with what is known of its masking and the rows, where these are known.
 
     A release in place of the table brings them along.
     """
+    if callable(made_by):
+        made_by = Method(made_by)
+    method, told = (made_by, None) if isinstance(made_by, Method) else (Method(), made_by)
+    if told is not None and not isinstance(getattr(told, "disclosure", told), Disclosure):
+        remedy = "give sdc.Method(...), a function of table and random generator, or a release"
+        raise TypeError(f"made_by is a {type(told).__name__}; {remedy}")
     if isinstance(getattr(masked, "disclosure", None), Disclosure):
-        disclosure = masked if disclosure is None else disclosure
+        told = masked if told is None else told
         rows = masked.rows if rows is None else rows
         masked = masked.data
-    order = getattr(disclosure, "rows", None) if rows is None else rows
-    return GivenRelease(masked, checked_disclosure(disclosure), order)
+    if told is not None and method.function is not None:
+        raise ValueError("made_by says how the file was masked and disclosure is given too; drop one of them")
+    order = getattr(told, "rows", None) if rows is None else rows
+    return GivenRelease(masked, checked_disclosure(told), method, order)
 
 
 def metrics_together(metrics: str | Iterable[str] | None) -> list[str]:

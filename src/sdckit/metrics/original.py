@@ -13,14 +13,21 @@ from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import OPTIONS, Roles
 from sdckit.core.text import plural
 from sdckit.kernels.jit import Bools, Floats, Ints  # noqa: TC001 - typing.get_type_hints looks for them
-from sdckit.kernels.packed_sort import SMALL
-from sdckit.kernels.rank_distance import OrderedColumn
-from sdckit.kernels.rank_distance_batch import ColumnStack
+from sdckit.kernels.ranks import SMALL, ColumnStack, OrderedColumn
 from sdckit.kernels.scaling import spread
 from sdckit.metrics.blocks.cell_sums import variable_scales
 
 NAMED = 8  # variables that are named where the data are shown
 NO_COLUMNS = ("columns", "na", "recode", "estimates")  # options without a role of their own
+
+
+class HoldsOriginal:
+    """Base of `Microdata`, which is above this package: data that can be given in place of an original."""
+
+    @property
+    def original(self) -> Original:
+        """The prepared data."""
+        raise NotImplementedError
 
 
 class Original(PreparedTable):
@@ -35,13 +42,23 @@ class Original(PreparedTable):
         self.kept: dict[str, Any] = {}  # read from the table; outlives it, see `without_table`
         self._ordered: dict[int, OrderedColumn] = {}
 
+    @classmethod
+    def of(cls, data: Any, **options: Any) -> Self:
+        """Return data as prepared, those of a microdata too; see `PreparedTable.of`."""
+        return super().of(data.original if isinstance(data, HoldsOriginal) else data, **options)
+
     def __repr__(self) -> str:
         """Return the number of records, and the names of the variables and of columns with other roles."""
+        return f"Original({self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """The number of records, and the names of the variables and of columns with other roles."""
         shown = [*self.columns[:NAMED], *(["..."] if len(self.columns) > NAMED else [])]
         found = {option: self.roles.columns_with(option) for option in OPTIONS if option not in NO_COLUMNS}
         others = [f"{option}: {', '.join(names)}" for option, names in found.items() if names]
         variables = f"{len(self.columns)} {plural(len(self.columns), 'variable')}: {', '.join(shown)}"
-        return f"Original({'; '.join([f'{self.n} records', variables, *others])})"
+        return "; ".join([f"{self.n} records", variables, *others])
 
     @cached_property
     def missing(self) -> Bools:

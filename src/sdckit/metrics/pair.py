@@ -17,10 +17,7 @@ from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
 from sdckit.core.warning_texts import warn
 from sdckit.kernels.jit import count_special
-from sdckit.kernels.packed_sort import SMALL
-from sdckit.kernels.rank_distance import OrderedColumn, gap_distance
-from sdckit.kernels.rank_distance_batch import RULES, StackOrder
-from sdckit.kernels.rank_sums import RankSums
+from sdckit.kernels.ranks import RULES, SMALL, OrderedColumn, RankSums, StackOrder, gap_distance
 from sdckit.kernels.tie_rules import AlignedColumn, TieSummary, distance, row_gaps2, summarise
 from sdckit.kernels.weighted_ranks import WeightedRanks
 from sdckit.metrics.blocks.cell_sums import CellSums, cell_sums
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Int, Ints
-    from sdckit.rules import Rules
+    from sdckit.rules.rules import Rules
 
 
 CELLS_AT_ONCE = 1 << 18  # in columns that are sorted together
@@ -244,7 +241,7 @@ class Pair:
     @cached_property
     def stack_order(self) -> StackOrder:
         """All masked columns of a short file without missing cells, sorted in one compiled call."""
-        return self.original.stack.order(self.by_variable)
+        return self.original.stack.compare(self.by_variable)
 
     def _rank_distance(self, j: int, ties: str) -> RankSums:
         """Return the sums of rank differences of variable j under a tie rule; 0 below two records."""

@@ -20,8 +20,8 @@ from sdckit.paper.design import STUDY_METHODS
 from sdckit.paper.results import Study
 from sdckit.paper.sweeps import SEED, measure_files
 from sdckit.progress import track
+from sdckit.selection.microdata import Microdata
 from sdckit.selection.plan import settings_of
-from sdckit.selection.sweeping import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +148,8 @@ def _levels_by_shuffling(
 def _tie_range(original: Original, name: str) -> pl.DataFrame:
     """Return smallest and largest brMAE and brMSE over all ways to break ties, for microaggregated files."""
     plan = {STUDY_METHODS["mdav"].method: STUDY_METHODS["mdav"].grid}
-    table = sweep(original, plan, metrics=BOUNDED, detail=True, workers=1, name=name).table
+    data = Microdata(original, name=name)
+    table = data.sweep(plan, metrics=BOUNDED, detail=True, workers=1).table
     return table.select("dataset", "setting", "metric", "value", "tie_low", "tie_high").with_columns(
         pl.col("tie_low", "tie_high").fill_null(pl.col("value"))  # without ties the range is one value
     )

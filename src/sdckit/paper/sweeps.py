@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.paper.design import UNTAILED
-from sdckit.selection.sweeping import sweep
+from sdckit.selection.microdata import Microdata
 
 if TYPE_CHECKING:
     from sdckit.metrics.original import Original
@@ -16,11 +16,14 @@ KEYS = ["dataset", "method", "parameters", "setting"]  # columns that identify a
 SEED = 20  # fixed, as the data are public: every run of the study gives the same figures
 
 
-def measure_files(original: Original, plan: dict[str, list[Any]], **options: Any) -> pl.DataFrame:
+def measure_files(
+    original: Original, plan: dict[str, list[Any]], *, name: str, **options: Any
+) -> pl.DataFrame:
     """Run a sweep; return a table with one row per masked file and one column per metric."""
     no_tails = pl.col("parameters").str.contains("tails=0,", literal=True)
     return (
-        sweep(original, plan, **options)
+        Microdata(original, name=name)
+        .sweep(plan, **options)
         .table.pivot("metric", index=[*KEYS, "replication"], values="value", maintain_order=True)
         .with_columns(method=pl.when(no_tails).then(pl.lit(UNTAILED)).otherwise("method"))
     )

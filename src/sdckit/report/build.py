@@ -112,8 +112,6 @@ def report_on_files(
 ) -> str:
     """Return the HTML report on several masked files of one original, with a risk-utility map."""
     checks.require_reportable_size(records)
-    values = {name: _values_by_metric(public_evaluation(result)) for name, result in results.items()}
-    points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
     known = {name: result.knowledge for name, result in results.items() if result.knowledge is not None}
     exposed = {name: exposed_sentence(result, records) for name, result in results.items()}
@@ -126,7 +124,7 @@ def report_on_files(
             f"{len(results)} masked files were compared with one original of {records:,} records.",
             *(f"{name}: {line}" for name, line in exposed.items() if line),
         ],
-        points=map_points(pl.DataFrame(points), records=records),
+        points=map_points(_points_of_files(results), records=records),
         knowledge=common.pop() if len(common) == 1 else None,
         notes=notes,
         facts=_facts_with_versions(facts),
@@ -200,10 +198,28 @@ def _public_settings(found: Sweep, release: Evaluation | None = None) -> pl.Data
     )
 
 
-def map_of_sweep(found: Sweep, choice: Choice | None = None) -> Any:
-    """Return the map of a sweep as an altair chart, with the limit and the setting of a choice."""
+def _points_of_files(results: Mapping[str, Evaluation]) -> pl.DataFrame:
+    """Return the values of masked files as they may be published, each file in place of a method."""
+    values = {name: _values_by_metric(public_evaluation(result)) for name, result in results.items()}
+    return pl.DataFrame([{"method": name, "parameters": "", **found} for name, found in values.items()])
+
+
+def map_of_files(results: Mapping[str, Evaluation], records: int) -> Any:
+    """Return the map of several masked files of one original as an altair chart."""
+    return map_chart.map_chart(map_points(_points_of_files(results), records=records))
+
+
+def map_of_sweep(found: Sweep, choice: Choice | None = None, files: Evaluation | None = None) -> Any:
+    """Return the map of a sweep as an altair chart, with the limit and the setting of a choice.
+
+    `files` are masked files that were made elsewhere.
+    """
+    settings = _public_settings(found)
+    if files is not None:
+        others = _points_of_files(files.files or {"the masked file": files})
+        settings = pl.concat([settings, others], how="diagonal_relaxed")
     points = map_points(
-        _public_settings(found),
+        settings,
         own_settings=found.settings,
         choice=choice and choice.public(),
         records=found.records,

@@ -9,11 +9,10 @@ from typing import Any
 
 from sdckit.core import checks, frame_kinds, notebook, randomness, registry
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import DEFAULT_SURE, default_limits
 from sdckit.core.table import names_of
 from sdckit.core.text import listed
-from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.io.atomic import AnyPath, check_target
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection import wording
@@ -59,7 +58,7 @@ class Choice:
         return self.point is not None
 
     @property
-    def method(self) -> Method:
+    def method(self) -> registry.Method:
         """The recommended masking method, or the nearest miss if no setting meets the limits."""
         return self.setting.method
 
@@ -267,9 +266,66 @@ class Choice:
         )
         return written
 
+    def release(
+        self,
+        path: AnyPath | None = None,
+        *,
+        private: AnyPath | None = None,
+        overwrite: bool = False,
+        entropy: bytes | None = None,
+        decimals: int | str | None = None,
+        tries: int = TRIES,
+        keep_order: bool = False,
+        numbered: str | None = None,
+        calibrate: str | Sequence[str] = (),
+        progress: ProgressCallback | None = None,
+    ) -> Release[Any]:
+        """Mask the data as recommended, measure the masked table, and write it if a path is given.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A file ending in .csv, .parquet, .dta, .sav or another suffix that sdckit writes, with its private
+            record: see `Release.publish`. Without it nothing is written.
+        private : str or Path, optional
+            Folder of the private record; by default that in the user's state directory.
+        overwrite : bool
+            Replace a file that exists.
+        entropy, decimals, tries, keep_order, numbered, calibrate, progress
+            As for `Microdata.release`; `decimals` by default as in the search.
+
+        Returns
+        -------
+        Release
+            The masked table, its own evaluation, the order of its rows and the number of draws. A table
+            that misses a limit is not returned: after the last draw, `LimitsMissed` is raised.
+
+        Examples
+        --------
+        >>> import sdckit as sdc
+        >>> data = sdc.Microdata([[i, (7 * i) % 40] for i in range(40)])
+        >>> release = data.recommend(max_risk={"linkage": 0.2}, plan="mdav").release()
+        >>> release.disclosure.method, release.draws
+        ('mdav', 1)
+        """
+        if path is not None:
+            check_target(path, overwrite)
+        made = self.apply(
+            entropy=entropy,
+            decimals=decimals,
+            tries=tries,
+            keep_order=keep_order,
+            numbered=numbered,
+            calibrate=calibrate,
+            progress=progress,
+        )
+        if path is not None:
+            made.publish(path, private, overwrite=overwrite)
+        return made
+
     def apply(
         self,
-        data: Any,
+        data: Any = None,
         *,
         entropy: bytes | None = None,
         decimals: int | str | None = None,
@@ -286,8 +342,8 @@ class Choice:
 
         Parameters
         ----------
-        data : table
-            The data that the recommendation is about, prepared or not.
+        data : table, optional
+            The data that the recommendation is about, prepared or not; by default those it was made with.
         entropy : bytes, optional
             At least 32 secret bytes from which all that is random follows, to make the same release again;
             fresh ones by default. Seeds are refused: who guesses one can undo the masking.

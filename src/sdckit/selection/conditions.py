@@ -23,7 +23,8 @@ class Conditions:
 
     `weights` are the survey weights if they were given as numbers; None if a column has them. `records` and
     `kind` are the number of records of the data and the type of their dataframe, for results; `too_few` says
-    which stratum is too small for settings that were left out, and is empty if none was.
+    which stratum is too small for settings that were left out, and is empty if none was. `original` are the
+    data themselves.
     """
 
     roles: Roles
@@ -36,15 +37,21 @@ class Conditions:
     records: int = field(default=0, compare=False)
     kind: str = field(default=USUAL, compare=False)
     too_few: str = field(default="", compare=False)
+    original: Original | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, original: Original, **more: Any) -> Conditions:
         """Return the conditions of a search on prepared data, with its rules and options."""
         numbers = original.weights if original.roles.weights is None else None
-        return cls(original.roles, numbers, records=original.n, kind=original.kind, **more)
+        return cls(original.roles, numbers, records=original.n, kind=original.kind, original=original, **more)
 
-    def prepare(self, data: Any) -> Original:
-        """Prepare data for a release with these roles; raise ValueError if prepared with other roles."""
+    def prepare(self, data: Any = None) -> Original:
+        """Prepare data for a release with these roles; raise ValueError if prepared with other roles.
+
+        None stands for the data of the search.
+        """
+        if data is None and self.original is not None:
+            return self.original
         roles = self.roles
         options: dict[str, Any] = {
             option: getattr(roles, option) or None for option in OPTIONS if option != "columns"

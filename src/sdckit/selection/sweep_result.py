@@ -12,9 +12,13 @@ import polars as pl
 
 from sdckit.core import checks, frame_kinds, notebook, registry
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.scenarios import limits_of
 from sdckit.core.text import number
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.evaluation_result import rounded_losses
+from sdckit.metrics.evaluation_result import (
+    Evaluation,
+    rounded_losses,
+)
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.selection import points
 from sdckit.selection.choice import Choice  # noqa: TC001 - typing.get_type_hints looks for it
@@ -128,13 +132,15 @@ class Sweep:
         """
         return page_builder().chart_of_sweep(self, metrics)
 
-    def map(self, choice: Choice | None = None) -> Any:
+    def map(self, choice: Choice | None = None, files: Evaluation | None = None) -> Any:
         """Return the map of loss and risk as an altair chart: a mark for each setting, and the frontier.
 
         Parameters
         ----------
         choice : Choice, optional
             What `recommend` returned: its limit and the chosen setting are marked.
+        files : Evaluation, optional
+            What `evaluate` returned for files that were masked elsewhere: they get a mark each.
 
         Returns
         -------
@@ -146,7 +152,7 @@ class Sweep:
         ValueError
             No bounded loss, or no risk, was measured.
         """
-        return page_builder().map_of_sweep(self, choice)
+        return page_builder().map_of_sweep(self, choice, files)
 
     def frontier(
         self, losses: str | Sequence[str] = "brmae", risks: str | Sequence[str] = "linkage"
@@ -192,6 +198,10 @@ class Sweep:
         limits = check_limits_and_loss(max_risk, minimise, known, max_loss)
         minimise = registry.current_name(minimise)
         conditions = self.conditions and replace(self.conditions, decimals=places)
+        if conditions and limits_of(conditions.scenarios):
+            raise ValueError(
+                "the intruders of the data have limits, which a sweep does not measure; use data.recommend()"
+            )
         return choose(self.curves, limits, minimise, maskings=self.files, conditions=conditions)
 
     def to_html(self, name: str | None = None) -> str:

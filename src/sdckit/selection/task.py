@@ -16,7 +16,7 @@ from sdckit.core.quoting import quoted
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
 from sdckit.core.version import INTRUDER_VERSION, VERSION
-from sdckit.metrics.estimates.declared import declared_of, withheld_losses
+from sdckit.estimation.compare import declared_of, withheld_losses
 from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.stratified_risk import score_within_strata
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.metrics.query_sample import Sampling
     from sdckit.metrics.score import Score
-    from sdckit.rules.edits import Edits
+    from sdckit.rules.rules import Edits
     from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.plan import Run, Setting
 

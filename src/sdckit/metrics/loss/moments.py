@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.registry import metric
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.scaling import deviations, spread
 from sdckit.metrics.loss.bounded_cells import MLODAK
 from sdckit.metrics.loss.per_file import (
