@@ -38,7 +38,8 @@ class Intruder:
     >>> import sdckit as sdc
     >>> press = sdc.Intruder(known=["sex", "income"], max_risk={"linkage": 0.05})
     >>> amounts = {"income": [i**1.5 for i in range(60)], "wealth": [i * 2.5 % 31 for i in range(60)]}
-    >>> data = sdc.Microdata(pl.DataFrame({"sex": [1, 2] * 30} | amounts), untouched="sex", intruders={"press": press})
+    >>> frame = pl.DataFrame({"sex": [1, 2] * 30} | amounts)
+    >>> data = sdc.Microdata(frame, untouched="sex", intruders={"press": press})
     >>> data.evaluate(data.mask("mdav", k=5), made_by=sdc.Method("mdav", k=5), metrics="linkage").keys()
     ['linkage', 'linkage (press)']
     """
