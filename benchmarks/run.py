@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.cli import terminal
-from sdckit.cli.tables import fitting_tables
 from sdckit.core import checks
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def main(names: list[str]) -> None:
         for row in rows
     ]
     columns = ["what", "case", "yardstick", "ms", "times the time", "times faster", "target"]
-    terminal.print_tables(fitting_tables(columns, shown, right=3, left=1))
+    terminal.print_tables([terminal.table_of(columns, shown, right=3, left=1)])
 
 
 if __name__ == "__main__":

@@ -174,12 +174,6 @@ def pytest_configure(config):
         config.pluginmanager.register(spark_once.Once(), "spark once")
     elif spark_once.REPORTS in os.environ:
         config.pluginmanager.register(spark_once.Recorder(config), "spark recorder")
-    if os.environ.get("SDCKIT_COVERAGE"):
-        from statements import Statements
-
-        config.pluginmanager.register(Statements(), "statements")
-        if WORKER or not config.getoption("numprocesses", None):
-            del os.environ["SDCKIT_COVERAGE"]  # no pytest that a test starts counts, too
 
 
 def pytest_collection_modifyitems(config, items):

@@ -1,15 +1,13 @@
 """Write what follows from the program itself: `python tools/make_reference.py`.
 
 From the registry, the commands and the docstrings, pages of `docs/reference`; from the tables of their
-entries, the JSON schemas of job files and outputs; from the registry, the names that shells propose; from the
-registry and the list of public names,
+entries, the JSON schemas of job files and outputs; from the registry and the list of public names,
 `__init__.pyi` of the package and of the two families of metrics, which tell type checkers and editors what
 Python finds when it runs.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +16,7 @@ import reference_lists
 import reference_python
 import sdckit
 from sdckit.cli import json_schemas
-from sdckit.cli.completion import NAMES
 from sdckit.core.registry import functions_of
-from sdckit.masking import METHODS
-from sdckit.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,18 +62,6 @@ def schemas() -> dict[Path, str]:
     }
 
 
-def completions() -> dict[Path, str]:
-    """Return what shells propose, by the file it is read from: importing the registry would take too long."""
-    content = {
-        "methods": {
-            one.name: {"text": one.title, "parameters": {p.name: p.text for p in one.parameters}}
-            for one in METHODS.values()
-        },
-        "metrics": {one.name: {"text": one.title, "family": one.family} for one in METRICS.values()},
-    }
-    return {PACKAGE / "cli" / NAMES.name: json.dumps(content, indent=1, ensure_ascii=False) + "\n"}
-
-
 def stub(homes: dict[str, str], functions: dict[str, Callable[..., float]], *more: str) -> str:
     """Return the text of a stub: an import of each name from its home, then the aliases."""
     named = {name: function.__name__ for name, function in functions.items()}
@@ -96,6 +79,6 @@ def stub(homes: dict[str, str], functions: dict[str, Callable[..., float]], *mor
 
 
 if __name__ == "__main__":
-    for path, text in {**pages(), **stubs(), **schemas(), **completions()}.items():
+    for path, text in {**pages(), **stubs(), **schemas()}.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

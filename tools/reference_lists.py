@@ -55,7 +55,7 @@ section, names the command; without it, a job with `[search] max_risk` is for `r
 `[masking] method` for `mask --release`, one with `[input] masked` for `evaluate`. Paths are relative to
 the folder of the file. Grids are as in [plans](plans.md), with lists of values, too:
 `grid = { mdav = { k = [3, 5, 10] }, noise = { percent = "10:100:10" } }`. Left out of jobs: `--seed`, and
-`--overwrite`, `--quiet`, `--json`, `--csv` and `--log`, which `sdckit run` takes itself. `sdckit schema job`
+`--overwrite`, `--quiet`, `--json` and `--csv`, which `sdckit run` takes itself. `sdckit schema job`
 prints the [JSON schema](json.md); the [tutorial](../tutorial.md) shows a whole job."""
 JSON = """\
 What `--json` prints, key by key. `sdckit schema NAME` prints the JSON schema of each, and `sdckit schema job`

@@ -27,7 +27,7 @@ _MODULES = {
     "Choice": "selection.choice",
     "Description": "core.description",
     "Disclosure": "core.disclosure",
-    "Estimates": "metrics.estimates.result",
+    "Estimates": "estimation.compare",
     "Evaluation": "metrics.evaluation_result",
     "Intruder": "core.scenarios",
     "LimitsMissed": "selection.limits",
@@ -42,16 +42,14 @@ _MODULES = {
     "Spark": "engines.opening",
     "Sweep": "selection.sweep_result",
     "calibrate": "selection.calibration",
-    "compare": "metrics.estimates.bootstrap",
     "describe": "core.description",
-    "estimates": "metrics.estimates.functions",
+    "estimates": "estimation.compare",
     "evaluate": "selection.keywords",
     "load_dataset": "io.datasets",
     "load_sample": "io.datasets",
     "loss": "metrics",
     "mask": "selection.keywords",
     "prepare": "metrics.original",
-    "rank_table": "metrics.rank_summary",
     "recode": "core.recode",
     "recommend": "selection.keywords",
     "release": "selection.keywords",
@@ -59,6 +57,10 @@ _MODULES = {
     "score": "risk.trade_off_score",
     "show_progress": "progress",
     "sweep": "selection.keywords",
+}
+_GONE = {  # names of version 0.1, and what to use in their place
+    "compare": 'sdc.estimates(original, masked, ["mean(wages)"]) compares what users of a file compute',
+    "rank_table": 'sdc.evaluate(x, y, metrics=["rank_mae", "brmae"]).table has a row for each variable',
 }
 
 
@@ -77,6 +79,8 @@ def _public_names() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return _public_names()
+    if name in _GONE:
+        raise AttributeError(f"sdc.{name} is gone: {_GONE[name]}")
     if name in _MODULES:
         value = getattr(import_module(f"sdckit.{_MODULES[name]}"), name)
     elif name.startswith("_") or find_spec(f"sdckit.{name}") or name not in _metrics():

@@ -8,15 +8,14 @@ from sdckit.core.recode import recode as recode
 from sdckit.core.scenarios import Intruder as Intruder
 from sdckit.engines.opening import Local as Local
 from sdckit.engines.opening import Spark as Spark
+from sdckit.estimation.compare import Estimates as Estimates
+from sdckit.estimation.compare import estimates as estimates
 from sdckit.io.datasets import load_dataset as load_dataset
 from sdckit.io.datasets import load_sample as load_sample
 from sdckit.masking import METHODS as METHODS
 from sdckit.metrics import METRICS as METRICS
 from sdckit.metrics import loss as loss
 from sdckit.metrics import risk as risk
-from sdckit.metrics.estimates.bootstrap import compare as compare
-from sdckit.metrics.estimates.functions import estimates as estimates
-from sdckit.metrics.estimates.result import Estimates as Estimates
 from sdckit.metrics.evaluation_result import Evaluation as Evaluation
 from sdckit.metrics.loss.bounded_cells import il_variables as il_variables
 from sdckit.metrics.loss.cells import il1 as il1
@@ -42,7 +41,6 @@ from sdckit.metrics.loss.rank_means import rank_mse as rank_mse
 from sdckit.metrics.loss.suppression import suppressed as suppressed
 from sdckit.metrics.original import Original as Original
 from sdckit.metrics.original import prepare as prepare
-from sdckit.metrics.rank_summary import rank_table as rank_table
 from sdckit.progress import show_progress as show_progress
 from sdckit.risk.attribute_disclosure import attribute as attribute
 from sdckit.risk.groups import dominance as dominance

@@ -1,11 +1,11 @@
-"""The page, killed in the middle of its work and started again; tools/app_kills.py does it more often."""
+"""The page, killed in the middle of its work and started again; tools/kills.py does it more often."""
 
 import random
 import sys
 
 import pytest
 
-import app_kills
+import kills
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
@@ -17,18 +17,18 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(home):
-    return app_kills.undisturbed(home, 200, ["mdav", "rank_swap"])
+    return kills.undisturbed(home, 200, ["mdav", "rank_swap"])
 
 
 def test_a_search_goes_on_where_the_server_was_killed(home, expected):
     assert len(expected.points) > 5
-    assert app_kills.broken_search(home, random.Random(3), expected, kills=2) == []
+    assert kills.broken_search(home, random.Random(3), expected, kills=2) == []
 
 
 def test_a_killed_release_is_whole_or_not_there(home, expected):
     given = {"seconds": None, "all_at_once": True}
-    assert app_kills.broken_release(home, random.Random(1), expected, **given) == []
+    assert kills.broken_release(home, random.Random(1), expected, **given) == []
 
 
 def test_roles_that_were_taken_survive_a_kill(home, expected):
-    assert app_kills.broken_roles(home, random.Random(2), expected) == []
+    assert kills.broken_roles(home, random.Random(2), expected) == []

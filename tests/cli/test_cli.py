@@ -35,7 +35,7 @@ SHARED = """--columns --key --weights --by --na --ties --missing --delimiter --d
 COMMANDS = {
     "demo": ["--output", "--quiet"],
     "mask": f"--output --method --seed --set --decimals --metrics {SHARED}".split(),
-    "evaluate": f"--seed --variables --ranks --records --window --report --metrics {SHARED}".split(),
+    "evaluate": f"--seed --variables --records --window --report --metrics {SHARED}".split(),
     "recommend": (
         f"--output --max-risk --minimise --grid --replications --workers --decimals --report {SHARED}".split()
     ),
@@ -192,24 +192,11 @@ def test_tables_for_people(tmp_path, pair, columns):
     assert pair[0].columns == pair[1].columns
     metrics = ["--metrics", "brmae,brmse,il1s,linkage"]
     words = ["evaluate", "data.csv", "masked.csv", *metrics, *ROLES, "--by", "region", "--variables"]
-    words = [*words, "--ranks"]
     shown = good(tmp_path, *words, COLUMNS=columns).stdout
     tables = [line for line in shown.splitlines() if not line.startswith("note: ")]  # a note is one line
     assert max(map(len, tables)) <= int(columns)
-    for word in (*VARIABLES, "süd", "brmae", "il1s", "by chance", "expected", "tie_sd", "what it means"):
+    for word in (*VARIABLES, "süd", "brmae", "il1s", "by chance", "what it means"):
         assert re.search(rf"\b{word}\b", shown), word
-    for metric in ("brmae", "brmse"):
-        assert re.search(rf"^( +{metric}){{4,}} *$", shown, re.MULTILINE), metric
-    note = "note: the tables of ranks do not use the weights\n"
-    assert note in shown
-    assert note not in good(tmp_path, *words[:-1], COLUMNS=columns).stdout
-    assert note not in good(tmp_path, *words[:5], "--ranks", COLUMNS=columns).stdout
-
-
-def test_ranks_in_json(tmp_path, pair):
-    done = good(tmp_path, "evaluate", "data.csv", "masked.csv", *ROLES, "--ranks", "--json")
-    expected = sdc.rank_table(*pair, columns=VARIABLES)
-    assert json.loads(done.stdout)["ranks"] == expected.rows(named=True)
 
 
 def test_identical_files_lose_nothing(tmp_path, survey):
@@ -258,7 +245,9 @@ def long_work(tmp_path):
     return [*["mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--set", "k=3"]]
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_stopping_leaves_nothing(tmp_path, long_work, sent, code):
     before = contents(tmp_path)
     with (
@@ -278,7 +267,7 @@ def test_stopping_leaves_nothing(tmp_path, long_work, sent, code):
         output, errors = process.communicate(timeout=HANGING)
     assert process.returncode == code
     lines = [line for line in errors.splitlines() if not line.startswith("masking: ")]
-    assert lines == (["stopped: interrupted; no unfinished file is left"] if code == 130 else [])
+    assert lines == ["stopped: interrupted; no unfinished file is left"]
     assert output == ""
     assert contents(tmp_path) == before
 
@@ -310,3 +299,26 @@ def test_quiet_shows_no_progress(tmp_path, long_work, quiet):
         errors = process.communicate(timeout=HANGING)[1]
     assert ("masking: " in errors) == (not quiet)
     assert process.returncode == 130
+
+
+def test_shells_complete_commands_options_and_files(tmp_path):
+    put(tmp_path, "data.csv", "a\n1\n")
+    for words, found in {
+        "mas": "plain,mask",
+        "mask data.csv --metho": "plain,--method",
+        "describe da": "file,da",
+    }.items():
+        asked = environment(
+            _SDCKIT_COMPLETE="bash_complete",
+            COMP_WORDS=f"sdckit {words}",
+            COMP_CWORD=str(len(words.split())),
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "sdckit"],
+            cwd=tmp_path,
+            env=asked,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == [found]

@@ -151,21 +151,12 @@ def test_report_and_records_at_once(tmp_path, survey):
     assert (tmp_path / "r.csv").stat().st_mode & 0o777 == 0o600  # shares of single records are private
 
 
-def test_ranks_of_a_single_pair_of_values_are_dashes(tmp_path):
-    for name in FILES[:2]:
-        pl.DataFrame({"x": [1.5] + [None] * 11, "y": [None] * 11 + [2.5]}).write_csv(tmp_path / name)
-    done = good(tmp_path, "evaluate", *FILES[:2], "--ranks", "--columns", "x,y")
-    assert "brmae" in done.stdout
-
-
 @pytest.mark.parametrize("metrics", ["brmae", "linkage", "dbrl,linkage", "sdid,rid", "mse_marginal"])
-def test_any_metrics_make_a_report_and_ranks(tmp_path, survey, metrics):
+def test_any_metrics_make_a_report(tmp_path, survey, metrics):
     assert survey.height
     several(tmp_path, "--metrics", metrics, "--report", "r.html", files=["a.csv"])
     page = (tmp_path / "r.html").read_text()
     assert "income" in page, "the distributions need no metric"
-    found = several(tmp_path, "--metrics", metrics, "--ranks", "--json", files=["a.csv"])
-    assert [row["variable"] for row in json.loads(found.stdout)["ranks"]] == VARIABLES
 
 
 @pytest.mark.parametrize("rows", [2, 9, 10])

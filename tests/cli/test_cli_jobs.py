@@ -47,7 +47,7 @@ def given_to(name):
     """Every option and argument of a command with a value that is not its default."""
     fields = {("original" if (name, f.name) == ("evaluate", "data") else f.name): f for f in fields_of(name)}
     left = {"seed": 7, "overwrite": True, "quiet": True, "as_json": True, "as_csv": True}
-    left |= {"save_job": Path("job.toml"), "log": Path("work.log")}
+    left |= {"save_job": Path("job.toml")}
     left |= {"made_by_command": "cp {input} {output}", "made_by_seconds": "9"}
     return {p.name: GIVEN[fields[p.name].kind] if p.name in fields else left[p.name] for p in params(name)}
 
@@ -230,7 +230,7 @@ def test_a_sweep_is_repeated_by_its_job(survey):
         ("describe survey.csv --json", "describe"),
         ("mask survey.csv -o a.csv --method mdav --columns income,rent --json", "mask"),
         (
-            "evaluate survey.csv one.csv --columns income --scenario press=income --ranks --variables --json",
+            "evaluate survey.csv one.csv --columns income --scenario press=income --variables --json",
             "evaluate",
         ),
         ("evaluate survey.csv one.csv two.csv --columns income --max-loss brmae=1 --json", "evaluate"),
@@ -279,3 +279,12 @@ def test_a_wrong_job_ends_with_one_line_and_no_trace(tmp_path, text, expected):
     assert expected in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert command.contents(tmp_path) == before
+
+
+def test_a_key_that_is_gone_is_ignored_with_a_warning(survey):
+    text = (
+        '[input]\ndata = "survey.csv"\nmasked = ["one.csv"]\n[measures]\nmetrics = ["brmae"]\nranks = true\n'
+    )
+    (survey / "old.toml").write_text(text)
+    done = good(survey, "run", "old.toml", "--json")
+    assert "warning: 'old.toml': [measures] ranks is gone and ignored; give metrics = " in done.stderr

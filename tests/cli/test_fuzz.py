@@ -1,4 +1,4 @@
-"""A short round of the fuzzer, which must be able to fail; long ones are run by hand (tools/fuzz.py)."""
+"""Short rounds of the fuzzers, which must be able to fail; long ones are run by hand (tools/)."""
 
 import os
 import subprocess
@@ -8,28 +8,25 @@ from pathlib import Path
 import pytest
 
 import fuzz
-import fuzz_cases
-import fuzz_judge
 from command import HANGING, environment
 
-TOOL = Path(__file__).parents[2] / "tools" / "fuzz.py"
+TOOL = Path(__file__).parents[2] / "tools" / "kills.py"
 ROUND = [
     *(("input", i) for i in range(60)),
     *(("odd", i) for i in range(15)),
     *(("options", i) for i in range(15)),
 ]
-MAKE = {"input": fuzz_cases.input_case, "odd": fuzz_cases.odd_case, "options": fuzz_cases.option_case}
-CASE = fuzz_cases.Case("x:0", {"data.csv": b"a\n1\n"}, ["describe", "data.csv"])
+CASE = fuzz.Case("x:0", {"data.csv": b"a\n1\n"}, ["describe", "data.csv"])
 
 
 def test_a_short_round_breaks_no_promise(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     codes = set()
     for kind, number in ROUND:
-        case = MAKE[kind](1, number)
+        case = fuzz.MAKE[kind](1, number)
         folder = tmp_path / case.name.replace(":", "-")
         folder.mkdir()
-        code, found = fuzz_judge.broken_promises(case, folder)
+        code, found = fuzz.broken_promises(case, folder)
         assert found == [], (case.name, case.words)
         codes.add(code)
     assert {0, 2} <= codes
@@ -37,7 +34,7 @@ def test_a_short_round_breaks_no_promise(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows cannot fork")
 def test_commands_killed_at_five_moments_leave_nothing_and_run_again():
-    words = [sys.executable, TOOL, "--kills", "5", "--seed", "1"]
+    words = [sys.executable, TOOL, "--commands", "5", "--seed", "1"]
     done = subprocess.run(
         words, env=environment(), capture_output=True, text=True, timeout=HANGING, check=False
     )
@@ -46,7 +43,7 @@ def test_commands_killed_at_five_moments_leave_nothing_and_run_again():
 
 
 def test_a_case_is_made_again_from_its_seed():
-    for make in MAKE.values():
+    for make in fuzz.MAKE.values():
         one, again, other = make(1, 5), make(1, 5), make(2, 5)
         assert one == again
         assert one != other
@@ -74,8 +71,8 @@ def test_every_broken_promise_is_found(tmp_path, monkeypatch, broken, text):
         exec(broken)  # noqa: S102 - the lines above
         raise SystemExit(0)
 
-    monkeypatch.setattr(fuzz_judge, "main", main)
-    _, found = fuzz_judge.broken_promises(CASE, tmp_path)
+    monkeypatch.setattr(fuzz, "main", main)
+    _, found = fuzz.broken_promises(CASE, tmp_path)
     assert any(text in line for line in found), found
 
 

@@ -12,7 +12,7 @@ RECOMMEND = ["recommend", "data.csv", "-o", "out.csv", "--max-risk", "linkage=0.
 RECOMMEND += ["--max-risk", "linkage_sure=1", "--grid", "mdav.k=2:4"]
 COMMANDS = {
     "mask": ["mask", "data.csv", "-o", "out.csv", "--method", "mdav"],
-    "evaluate": ["evaluate", "data.csv", "masked.csv", "--ranks"],
+    "evaluate": ["evaluate", "data.csv", "masked.csv"],
     "recommend": [*RECOMMEND, "--grid", "noise.percent=10:30:10", "--workers", "1"],
 }
 ROLES = [*NAMED, "--unknown", "weight"]  # else every record is found by its weight

@@ -111,7 +111,7 @@ COMMANDS = {
     "mask --release": ["mask", "data.csv", "-o", "y.csv", "--method", "noise", *STRATA, "--release"],
     "mask --no-measure": ["mask", "data.csv", "-o", "z.csv", "--method", "mdav", *STRATA, "--no-measure"],
     "evaluate": [
-        *["evaluate", "data.csv", "masked.csv", *STRATA, "--ranks", "--report", "e.html"],
+        *["evaluate", "data.csv", "masked.csv", *STRATA, "--report", "e.html"],
         *["--scenario", "press=a:linkage=0.5"],
     ],
     "evaluate several": ["evaluate", "data.csv", "masked.csv", "other.csv", *STRATA],

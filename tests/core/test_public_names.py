@@ -127,3 +127,10 @@ def test_type_checkers_see_that_the_table_keeps_its_type(tmp_path):
     env = os.environ | {"MYPYPATH": str(tmp_path)}
     done = subprocess.run(words, cwd=HERE, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_names_that_are_gone_say_what_to_use():
+    for name, use in {"compare": "sdc.estimates", "rank_table": "sdc.evaluate"}.items():
+        assert name not in dir(sdc)
+        with pytest.raises(AttributeError, match=f"sdc.{name} is gone: .*{use}"):
+            getattr(sdc, name)

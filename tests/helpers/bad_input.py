@@ -356,7 +356,11 @@ CASES = {
     ),
     "unknown command": ({}, ["maks"], r"no such command 'maks'.*; see sdckit --help"),
     "two formats": ({}, evaluate("--json --csv"), "--json and --csv exclude each other; give one"),
-    "ranks as CSV": ({}, evaluate("--ranks --csv"), "--ranks and --csv exclude each other; drop one"),
+    "an option that is gone": (
+        {},
+        evaluate("--ranks"),
+        "--ranks is gone: write --variables --metrics rank_mae,",
+    ),
     "demo among other files": (
         {"full/x": "mine"},
         ["demo", "-o", "full"],

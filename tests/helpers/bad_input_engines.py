@@ -157,7 +157,6 @@ ENGINE_CASES = {
         for words in (
             "--report r.html",
             "--records r.csv",
-            "--ranks",
             "--scenario press=age",
             "--crosswalk order.csv",
             "--unpaired",

@@ -177,16 +177,15 @@ MASKING_CASES = {
         evaluate("--unpaired --records r.csv"),
         "--records compares rows, and by --unpaired they are not paired; drop one",
     ),
-    "ranks of unpaired files": ({}, evaluate("--unpaired --ranks"), "--ranks compares rows, .*; "),
     "window of unpaired files": (
         {},
         evaluate("--unpaired --window 0.1"),
         "--window compares rows, and by --unpaired they are not paired; drop one",
     ),
-    "ranks of a file whose rows are new": (
+    "records of a file whose rows are new": (
         {},
-        evaluate("--made-by copula --ranks"),
-        "--ranks compares rows, and by --made-by copula they are not paired; drop one",
+        evaluate("--made-by copula --records r.csv"),
+        "--records compares rows, and by --made-by copula they are not paired; drop one",
     ),
     "window beside a method": (
         {},

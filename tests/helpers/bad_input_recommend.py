@@ -198,7 +198,7 @@ RECOMMEND_CASES = {
             several(f"--{option}{value}"),
             f"--{option} is for one masked file and there are 2; evaluate them one by one",
         )
-        for option, value in {"records": " r.csv", "ranks": "", "variables": ""}.items()
+        for option, value in {"records": " r.csv", "variables": ""}.items()
     },
     "the same file twice": (
         {"sub/x": ""},

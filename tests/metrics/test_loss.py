@@ -326,16 +326,3 @@ def test_strata_are_measured_apart():
                 function(ours.select("b"), theirs.select("b"))
             )
         assert result[name] == pytest.approx(function(frame.drop("g"), masked.drop("g")))
-
-
-def test_rank_table_of_the_worked_example():
-    row = sdc.rank_table([1, 1, 1, 1, 2, 3], [1, 1, 2, 1, 1, 1]).row(0, named=True)
-    assert (row["n"], row["rank_mae"], row["rank_mae_max"]) == pytest.approx((6, 10 / 6, 3))
-    assert (row["rank_mse"], row["rank_mse_max"]) == pytest.approx((26 / 6, 70 / 6))
-    assert [round(row[f"brmse_{rule}"], 4) for rule in ("min", "average", "expected", "max")] == [
-        0.0857,
-        0.3714,
-        0.5857,
-        1,
-    ]
-    assert round(row["brmse_tie_sd"], 4) == 0.1985

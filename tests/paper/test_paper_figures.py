@@ -21,30 +21,9 @@ GRIDS = {
     "rank_swap_no_tails": [0.001, 0.05, 0.1, 0.2, 0.3],
 }
 NOTE = [f"figure-{number}" for number in range(1, 11)]
-OURS = [
-    "figure-3-ties",
-    "figure-4-ties",
-    "figure-5-ties",
-    "figure-6-ties",
-    "figure-7-ties",
-    "figure-9-ties",
-    "tie-range",
-    "tails-tarragona",
-    "tails-census",
-    "across-tarragona",
-    "across-census",
-    "disagreement",
-    "risk-map-tarragona",
-    "risk-map-census",
-    "risk-outliers-tarragona",
-    "risk-outliers-census",
-    "attacks-tarragona",
-    "attacks-census",
-]
+OURS = ["tie-range", "disagreement", "risk-map-tarragona", "risk-map-census"]
 COLUMNS = {"figure-1": 3, "figure-2": 2, "figure-5": 3, "figure-6": 3, "tie-range": 2, "disagreement": 1}
-COLUMNS |= {"tails-tarragona": 3, "tails-census": 3}
 COLUMNS |= {name: 1 for name in OURS if name.startswith("risk-")}
-COLUMNS |= {"attacks-tarragona": 5, "attacks-census": 5}
 
 
 def measured(*datasets, replications=3):
@@ -166,7 +145,7 @@ def test_every_panel_shows_something(figures, pictures, name):
 
 def test_all_pictures_can_share_a_page(figures, pictures):
     ids = [name for svg in pictures.values() for name in re.findall(r'\bid="([^"]+)"', svg)]
-    assert len(ids) == len(set(ids)) > 2 * len(NOTE)
+    assert len(ids) == len(set(ids)) >= len(figures)
     for name, svg in pictures.items():
         assert "http" not in svg.replace('xmlns="http://www.w3.org/2000/svg"', "")
         assert svg.startswith("<svg ")
@@ -267,21 +246,19 @@ def test_three_datasets_are_refused():
 @pytest.mark.parametrize("replications", [1, 6])
 def test_few_and_many_replications_are_drawn(replications):
     found = draw("Tarragona", replications=replications)
-    for name in ("figure-5", "figure-5-ties", "figure-7-ties"):
-        picture = pixels(charts.png(found[name].chart, 1))
-        assert (picture < 200).any(axis=2).sum() > 1000
+    picture = pixels(charts.png(found["figure-5"].chart, 1))
+    assert (picture < 200).any(axis=2).sum() > 1000
     assert f"(number: {replications})" in found["figure-5"].caption
 
 
 # --- loss against risk ---
 
 
-@pytest.mark.parametrize("name", ["risk-map-census", "risk-outliers-tarragona"])
-def test_a_map_has_every_setting_its_frontier_and_both_levels(figures, pictures, name):
+def test_a_map_has_every_setting_its_frontier_and_both_levels(figures, pictures):
+    name = "risk-map-census"
     table, svg = figures[name].table, pictures[name]
-    risk = "linkage" if "map" in name else "linkage_outliers"
     assert points(svg) == table.height == sum(map(len, GRIDS.values()))
-    costs = table.select("brmae", risk).rows()
+    costs = table.select("brmae", "linkage").rows()
     beaten = [any(x <= a and y <= b and (x, y) != (a, b) for x, y in costs) for a, b in costs]
     assert table["frontier"].to_list() == [not worse for worse in beaten]
     assert 0 < table["frontier"].sum() < table.height
@@ -294,17 +271,6 @@ def test_a_map_has_every_setting_its_frontier_and_both_levels(figures, pictures,
 def test_a_map_reaches_from_0_to_1(pictures):
     for axis in ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0"):
         assert pictures["risk-map-census"].count(f">{axis}</text>") == 2
-
-
-def test_attacks_are_drawn_where_there_are_any_and_the_worst_is_named(figures, pictures):
-    figure = figures["attacks-tarragona"]
-    assert set(figure.table.filter(attack="window")["method"]) == {"rank_swap", "rank_swap_no_tails"}
-    for method, setting, attack in (("rank_swap", 0.1, "window"), ("noise", 50.0, "dbrl")):
-        rows = figure.table.filter(method=method, setting=setting)
-        assert rows.filter("worst")["attack"].to_list() == [attack]
-    assert "rank swapping: guess in the window" in figure.caption
-    for name in ("nearest record", "nearest ranks", "one-to-one matching", "the worst (linkage)"):
-        assert f">{name}</text>" in pictures["attacks-tarragona"]
 
 
 def test_a_study_without_attacks_has_no_figures_of_risk():

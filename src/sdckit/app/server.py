@@ -14,8 +14,8 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sdckit.app.answers import DRAINED, SECURITY_HEADERS
-from sdckit.app.faults import print_fault
 from sdckit.app.guards import HEADERS, SECONDS
+from sdckit.cli.faults import print_fault
 
 if TYPE_CHECKING:
     import socket
@@ -50,7 +50,11 @@ SILENCE: dict[str, Any] = {
 
 
 class PatientProtocol(H11Protocol):
-    """A connection that is closed if it sends no complete head of a request within ten seconds."""
+    """A connection that is closed if it sends no complete head of a request within ten seconds.
+
+    uvicorn's own limits give none of this: they begin with the first complete head, and its answers to what
+    is no request, or beyond `limit_concurrency`, lack the headers of `answers.py`.
+    """
 
     _deadline: asyncio.TimerHandle | None = None
     _refused = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -11,8 +12,8 @@ import click
 
 from sdckit.cli import (
     app_command,
-    completion,
     examples,
+    faults,
     listing_group,
     paper_command,
     parsing,
@@ -20,7 +21,6 @@ from sdckit.cli import (
     streams,
     terminal,
 )
-from sdckit.cli.completion import DataPath
 from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
     calibrate_option,
@@ -37,7 +37,6 @@ from sdckit.cli.options import (
     known_share_option,
     limit_options,
     listing,
-    log_option,
     made_by_options,
     measured_roles,
     measuring,
@@ -68,35 +67,45 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+SHOW = "SDCKIT_TRACEBACK"  # environment variable that shows where a fault lies
+
+
 def main(words: Sequence[str] | None = None) -> None:
-    """Run a command of the command line; wrong input prints one line and exits with code 2."""
+    """Run a command of the command line; wrong input prints one line and exits with code 2.
+
+    A fault of this package, too, prints one line, without texts of errors, which may hold cells.
+    """
     code: int | str | None = 0
-    text = ""
     held_warnings = Warnings()
     warnings.showwarning = lambda message, *_rest, **_more: held_warnings.add(str(message))
     try:
         streams.prepare_streams()
         streams.exit_on_signals()
-        completion.prepare()
         sdckit.main(words, prog_name="sdckit", standalone_mode=False, obj=held_warnings)
         held_warnings.show()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, closed the pipe
         streams.discard_output("stdout")
+    except (KeyboardInterrupt, click.Abort, streams.Ended) as stop:
+        code = 130
+        told = stop.__cause__ if isinstance(stop, click.Abort) else stop
+        said = [*getattr(told, "__notes__", ()), *(told.args if isinstance(told, KeyboardInterrupt) else ())]
+        if isinstance(stop, streams.Ended):
+            code = stop.code
+        text = str([*said, "interrupted; no unfinished file is left"][0])
+        terminal.print_to_stderr("stopped", text)
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
-    except (KeyboardInterrupt, click.Abort) as stop:
-        texts = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
-        code = 130
-        text = str(texts[0])
-        terminal.print_to_stderr("stopped", text)
     except parsing.EXPECTED as error:
         wrong = isinstance(error, click.ClickException)
         code = 2 if wrong else getattr(error, "exit_code", 2)  # 1 if limits could not be met
-        text = parsing.error_text(error)
-        terminal.print_to_stderr("error" if code == 2 else "not met", text)
-    if held_warnings.log is not None:
-        held_warnings.log.finish(code, terminal.one_line(text))
+        terminal.print_to_stderr("error" if code == 2 else "not met", parsing.error_text(error))
+    except BaseException as error:
+        if os.environ.get(SHOW):
+            raise
+        code = 70
+        text = faults.fault_text(error)
+        terminal.print_to_stderr("internal error", f"{text}; report it, with what {SHOW}=1 shows")
     streams.finish(code)
 
 
@@ -123,7 +132,6 @@ def sdckit(context: click.Context) -> None:
     "-o", "--output", metavar="FOLDER", default="sdckit-demo", show_default=True, help="Folder to write."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no table.")
-@log_option
 def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a command's flag
     """Mask a bundled sample with 20 settings, choose one and report.
 
@@ -137,7 +145,7 @@ def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a c
 
 
 @sdckit.command(epilog=examples.DESCRIBE)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Start a job file (.toml)."
 )
@@ -145,7 +153,6 @@ def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a c
 @described_roles
 @dialect_options
 @listing
-@log_option
 def describe(data: Path, **given: Any) -> None:
     """Show each column, its role, and recodings worth trying.
 
@@ -158,13 +165,12 @@ def describe(data: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.MASK)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option(
     "--method",
     metavar="NAME",
     required=True,
-    shell_complete=completion.methods,
     help="How to mask; see `sdckit methods`.",
 )
 @set_option
@@ -193,7 +199,6 @@ def describe(data: Path, **given: Any) -> None:
 @engine_options
 @dialect_options
 @outputs
-@log_option
 def mask(data: Path, output: Path, **given: Any) -> None:
     """Mask a file; print information loss and disclosure risk.
 
@@ -206,10 +211,9 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.EVALUATE)
-@click.argument("original", type=DataPath())
-@click.argument("masked", type=DataPath(), nargs=-1, required=True)
+@click.argument("original", type=click.Path(path_type=Path))
+@click.argument("masked", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--variables", is_flag=True, help="Also show every variable.")
-@click.option("--ranks", is_flag=True, help="Also show rank differences: means, maxima, tie range.")
 @click.option(
     "--records",
     type=click.Path(path_type=Path),
@@ -245,7 +249,6 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @engine_options
 @dialect_options
 @outputs
-@log_option
 def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     """Measure information loss and disclosure risk of a masked file.
 
@@ -259,7 +262,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.SWEEP)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
 )
@@ -291,7 +294,6 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 @search_measuring
 @dialect_options
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
-@log_option
 def sweep(data: Path, output: Path, **given: Any) -> None:
     """Mask a file with many settings and measure each result.
 
@@ -304,7 +306,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.RECOMMEND)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @limit_options(required=True)
 @scenario_option
@@ -313,7 +315,6 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     metavar="LOSS",
     default="brmae",
     show_default=True,
-    shell_complete=completion.metric("loss"),
     help="Loss to minimise.",
 )
 @method_option
@@ -342,7 +343,6 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @no_seed_option
 @dialect_options
 @outputs
-@log_option
 def recommend(data: Path, output: Path, **given: Any) -> None:
     """Find the masking of least loss within limits on risk and loss.
 
@@ -357,10 +357,9 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.RUN)
-@click.argument("job", type=DataPath(".toml"))
+@click.argument("job", type=click.Path(path_type=Path))
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @outputs
-@log_option
 def run(job: Path, **given: Any) -> None:
     """Do what a job file says: search and mask, mask, or evaluate.
 

@@ -9,14 +9,13 @@ from typing import Any
 import click
 
 from sdckit.cli import examples
-from sdckit.cli.completion import DataPath
 from sdckit.cli.parsing import SingleValueCommand
 
 PACKAGES = ("starlette", "uvicorn")
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.APP)
-@click.argument("data", type=DataPath(), required=False)
+@click.argument("data", type=click.Path(path_type=Path), required=False)
 @click.option("--port", metavar="N", type=int, help="Port of 127.0.0.1.  [default: a random free one]")
 @click.option("--no-browser", is_flag=True, help="Only print the address; open no browser.")
 @click.option("--no-preview", is_flag=True, help="Show no rows of the file.")

@@ -25,17 +25,15 @@ from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
 from sdckit.cli.release_output import Summaries, write_release, write_report, write_reports
 from sdckit.core import checks, registry, settings
 from sdckit.core.undecided import require_decided
-from sdckit.io import digest, files
+from sdckit.io import files
 from sdckit.io.source import cast_empty_columns
 from sdckit.metrics.knowledge import knowledge_of_releases
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.rank_summary import rank_table_of_pair
 from sdckit.selection import wording
-from sdckit.selection.calibrated_release import calibration_task
+from sdckit.selection.calibration import calibration_task
 
 SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
-MEASURING = 0.9  # share of the progress of `evaluate` at which tables of ranks begin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -148,7 +146,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
         elif len(masked) > 1:
             _evaluate_several(source, prepared, aligned, checked, given)
         else:
-            _evaluate_one(source, prepared, aligned.popitem(), checked, given | {"data": original})
+            _evaluate_one(source, prepared, aligned.popitem(), checked, given)
 
 
 def _evaluate_one(
@@ -158,17 +156,13 @@ def _evaluate_one(
     ours, (name, (masked, rows)) = source.frame, file
     per_record = given["records"] is not None or release_output.reported(given)
     with progress.track("measuring", 1.0) as report:
-        report(0.0, MEASURING)
+        report(0.0, 1.0)
         pair = _read_pair(source, original, (masked, rows))
         result = checked.measure(pair, per_record=per_record)
         gate.require_aligned(pair, given["limits"], checked, rows)
         print_held_warnings()
-        report(MEASURING, 1.0 - MEASURING)
-        ranks = rank_table_of_pair(pair) if given["ranks"] else None
     shown = result if given["records"] else replace(result, records=None)
     notes = [*privacy_notes(shown.table, per_record=shown.records is not None), *given["notes"]]
-    if given["ranks"] and checked.weights:
-        notes.append("the tables of ranks do not use the weights")
     if given["records"]:
         files.write(
             given["records"],
@@ -180,8 +174,7 @@ def _evaluate_one(
         notes.append(f"wrote {given['records']}")
 
     path = Path(name)
-    needed = given["as_json"] or release_output.reported(given)
-    summaries = Summaries(pair, result, path.name, digest.sha256_of(path) if needed else "", given["data"])
+    summaries = Summaries(pair, result, path.name, masked.sha256, source.sha256)
 
     def make_page(build: Any, summary: Summary) -> str:
         """Return the HTML report on the masked file."""
@@ -194,12 +187,15 @@ def _evaluate_one(
 
     notes += write_reports(given, summaries, make_page)
     extra = terminal.detail_tables(result, given)
-    if ranks is not None:
-        extra += terminal.rank_tables(ranks)
-    more = summaries.json(given) | ({} if ranks is None else {"ranks": ranks.rows(named=True)})
     verdicts = gate.verdicts_on(result, given["limits"], checked)
     terminal.show_result(
-        shown, given, extra=extra, notes=notes, more=more, about=given["about"], verdicts=verdicts
+        shown,
+        given,
+        extra=extra,
+        notes=notes,
+        more=summaries.json(given),
+        about=given["about"],
+        verdicts=verdicts,
     )
     gate.require_met(verdicts)
 
@@ -299,7 +295,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     if not given["quiet"]:
         for line in terminal.knowledge_lines(known):
             terminal.print_note(line)
-        terminal.print_tables(sweep_output.overview_tables(found))
+        terminal.print_tables([sweep_output.overview_table(found)])
     terminal.print_notes(found.notes, given)
     if not given["quiet"]:
         terminal.print_note(f"wrote {', '.join(str(file) for file in written)}")

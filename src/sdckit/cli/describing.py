@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from sdckit.cli import json_output, parsing, request, terminal
 from sdckit.cli.job_commands import SUFFIXES
 from sdckit.cli.job_options import input_section
-from sdckit.cli.tables import fitting_tables
 from sdckit.core.description import describe_table
 from sdckit.core.recoding_trials import lowered_options
 from sdckit.core.roles import asked_roles
@@ -55,11 +54,11 @@ def show(found: Description, given: dict[str, Any], about: Mapping[str, Any]) ->
     elif given["as_csv"]:
         terminal.print_csv(found.table)
     else:
-        terminal.print_tables(_columns_tables(found))
+        terminal.print_tables([_columns_table(found)])
         if found.recodings.height:
-            terminal.print_tables(_recodings_tables(found))
+            terminal.print_tables([_recodings_table(found)])
         if found.steps.height:
-            terminal.print_tables(_steps_tables(found))
+            terminal.print_tables([_steps_table(found)])
         for note in found.notes:
             terminal.print_note(note)
         terminal.print_note(f"options for these roles: {options_text(found.options)}")
@@ -70,8 +69,8 @@ def show(found: Description, given: dict[str, Any], about: Mapping[str, Any]) ->
             )
 
 
-def _columns_tables(found: Description) -> list[RichTable]:
-    """Return the rich tables of the columns; a question mark follows a role that is not decided."""
+def _columns_table(found: Description) -> RichTable:
+    """Return the rich table of the columns; a question mark follows a role that is not decided."""
     rows = [
         [
             row["column"],
@@ -84,11 +83,11 @@ def _columns_tables(found: Description) -> list[RichTable]:
         for row in found.table.iter_rows(named=True)
     ]
     heads = ["column", "type", "role", "missing", "distinct", "once", "floor without", "why"]
-    return fitting_tables(heads, rows, right=3, left=1)
+    return terminal.table_of(heads, rows, right=3, left=1)
 
 
-def _recodings_tables(found: Description) -> list[RichTable]:
-    """Return the rich tables of recodings, with figures of the file and of the column before and after."""
+def _recodings_table(found: Description) -> RichTable:
+    """Return the rich table of recodings, with figures of the file and of the column before and after."""
     rows = [
         [
             f"--recode {shlex.quote(row['column'] + '=' + row['recode'])}",
@@ -98,17 +97,17 @@ def _recodings_tables(found: Description) -> list[RichTable]:
         for row in found.recodings.iter_rows(named=True)
     ]
     heads = ["recoding", "uniques", "after", "floor", "after", "floor alone", "after"]
-    return fitting_tables(heads, rows)
+    return terminal.table_of(heads, rows)
 
 
-def _steps_tables(found: Description) -> list[RichTable]:
-    """Return the rich tables of steps by which the floor goes down, one after the other."""
+def _steps_table(found: Description) -> RichTable:
+    """Return the rich table of steps by which the floor goes down, one after the other."""
     rows = [["as it is", f"{found.uniques:.1%}", number(found.floor)]]
     for row in found.steps.iter_rows(named=True):
         value = row["value"] if row["option"] == "recode" else parsing.quoted_name(row["value"])
         step = f"--{row['option']} {shlex.quote(value)}"
         rows.append([step, f"{row['uniques']:.1%}", number(row["floor"])])
-    return fitting_tables(["one after the other", "uniques", "floor"], rows)
+    return terminal.table_of(["one after the other", "uniques", "floor"], rows)
 
 
 def options_text(options: dict[str, list[str]]) -> str:

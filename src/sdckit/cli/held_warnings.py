@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sdckit.cli.terminal import one_line, print_to_stderr
+from sdckit.cli.terminal import print_to_stderr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from sdckit.cli.work_log import WorkLog
 
 
 class Warnings:
@@ -22,14 +20,11 @@ class Warnings:
     def __init__(self) -> None:
         self.seen: list[str] = []
         self.held: bool = True
-        self.log: WorkLog | None = None  # that of --log
 
     def add(self, text: str) -> None:
         """Record a warning; print it at once if warnings are no longer held back."""
         if text not in self.seen:
             self.seen.append(text)
-            if self.log is not None:
-                self.log.write("warning", text=one_line(text))
             if not self.held:
                 print_to_stderr("warning", text)
 

@@ -51,7 +51,6 @@ _MEASURED = {
     "meaning": "a sentence that explains the value, by metric",
     "parts": "components of the value, by metric and name",
     "knowledge": "columns in lists: known and unknown to the intruder, and unmasked; null without a risk",
-    "ranks": "with --ranks: differences between original and masked ranks, one entry a variable",
     "files": "measures of each file, by its name",
 }
 _LIMITS = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from sdckit.cli import completion, examples, terminal
+from sdckit.cli import examples, terminal
 from sdckit.cli.options import listing
 from sdckit.cli.parsing import SingleValueCommand
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.METRICS)
-@click.argument("name", metavar="[NAME]", required=False, shell_complete=completion.metric())
+@click.argument("name", metavar="[NAME]", required=False)
 @listing
 def metrics(name: str | None, **given: bool) -> None:
     """List the metrics, or show one: its range, options and source."""
@@ -20,7 +20,7 @@ def metrics(name: str | None, **given: bool) -> None:
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.METHODS)
-@click.argument("name", metavar="[NAME]", required=False, shell_complete=completion.methods)
+@click.argument("name", metavar="[NAME]", required=False)
 @listing
 def methods(name: str | None, **given: bool) -> None:
     """List the masking methods, or show one with its parameters."""

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import completion
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,12 +27,12 @@ def _combine_options(*options: Callable[[Command], Command]) -> Callable[[Comman
 
 def _names_option(name: str, text: str) -> Callable[[Command], Command]:
     """Return a repeatable option that names columns, with its help text."""
-    return click.option(name, multiple=True, metavar="A,B", shell_complete=completion.columns, help=text)
+    return click.option(name, multiple=True, metavar="A,B", help=text)
 
 
 def _column_option(name: str, text: str) -> Callable[[Command], Command]:
     """Return an option that names one column, with its help text."""
-    return click.option(name, metavar="A", shell_complete=completion.columns, help=text)
+    return click.option(name, metavar="A", help=text)
 
 
 def _role_options(strata: str) -> Callable[[Command], Command]:
@@ -49,7 +47,6 @@ def _role_options(strata: str) -> Callable[[Command], Command]:
             "--key",
             multiple=True,
             metavar="A",
-            shell_complete=completion.columns,
             help="Column that identifies records, a direct identifier and no key variable "
             "(quasi-identifier); never masked; several (A,B or repeated) identify together.",
         ),
@@ -58,7 +55,6 @@ def _role_options(strata: str) -> Callable[[Command], Command]:
             "--by",
             multiple=True,
             metavar="A",
-            shell_complete=completion.columns,
             help=f"Column whose values form strata, each {strata}; repeatable.",
         ),
         _names_option("--untouched", "Columns published as they are; repeatable."),
@@ -159,7 +155,6 @@ metrics_option = click.option(
     "--metrics",
     multiple=True,
     metavar="A,B",
-    shell_complete=completion.metrics,
     help="Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
 )
 sample_option = click.option(
@@ -182,7 +177,6 @@ grid_option = click.option(
     "grids",
     multiple=True,
     metavar="METHOD.PARAMETER=VALUES",
-    shell_complete=completion.grids,
     help="Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone has its default grid; "
     "without --grid and --method, the default methods are tried (see sdckit methods).",
 )
@@ -199,7 +193,6 @@ set_option = click.option(
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    shell_complete=completion.settings,
     help="Parameter of the method; with --by also one for each stratum, k=north:5,south:3; repeatable.",
 )
 method_option = click.option(
@@ -207,12 +200,11 @@ method_option = click.option(
     "methods",
     multiple=True,
     metavar="NAME",
-    shell_complete=completion.methods,
     help="A method to try with its default grid, or all for every method; repeatable.",
 )
 RULE = (
     'Rule of the records, such as "total = wages + other", "total = a + b +- 2" or "age >= 0"; discover '
-    "finds totals, up to rounding, and columns without negative values"
+    "finds exact totals and columns without negative values"
 )
 rule_option = click.option(
     "--rule",
@@ -240,7 +232,6 @@ def limit_options(*, required: bool) -> Callable[[Command], Command]:
             multiple=True,
             required=required,
             metavar="RISK=LIMIT",
-            shell_complete=completion.metric("risk", "="),
             help=f"Largest risk allowed, such as linkage=0.1; repeatable.{more}",
         ),
         click.option(
@@ -248,7 +239,6 @@ def limit_options(*, required: bool) -> Callable[[Command], Command]:
             "loss_limits",
             multiple=True,
             metavar="LOSS=LIMIT",
-            shell_complete=completion.metric("loss", "="),
             help=f"Largest loss allowed, such as suppressed=0.01; repeatable.{more}",
         ),
     )
@@ -319,7 +309,6 @@ engine_options = _combine_options(
     click.option(
         "--engine",
         metavar="NAME",
-        shell_complete=completion.words("memory", "local", "spark"),
         help="memory; local: Parquet files or folders in blocks of rows; spark: the same on a cluster. Risks "
         "take both files into memory.  [default: memory, or local for Parquet that does not fit there]",
     ),
@@ -348,7 +337,6 @@ made_by_options = _combine_options(
     click.option(
         "--made-by",
         metavar="METHOD",
-        shell_complete=completion.methods,
         help="Method that masked the file, with --set for its parameters; attacks use what it discloses.",
     ),
     click.option(
@@ -392,12 +380,4 @@ save_job_option = click.option(
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Write these options to a job file (.toml), for sdckit run.",
-)
-log_option = click.option(
-    "--log",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Append what is done to a file, a JSON object on a line for each event: the start with its options, "
-    "warnings, notes, the end with exit code and seconds; no seed, no private place and no cell of the data, "
-    "which messages then do not quote either.",
 )

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from sdckit.cli import examples
-from sdckit.cli.options import log_option
 from sdckit.cli.parsing import SingleValueCommand
 
 
@@ -41,7 +40,6 @@ from sdckit.cli.parsing import SingleValueCommand
     "--overwrite", is_flag=True, help="Delete what an earlier study left in the folder and start again."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
-@log_option
 def paper(output: Path, **given: Any) -> None:
     """Reproduce all tables and figures of the note behind brMAE.
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import work_log
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 WORD = re.compile(r"--?[\w-]+ (?:'[^']*'|[^\s-]\S*)|(?:'[^']*'|\S)+")  # an option goes with its value
+GONE = {
+    "--log": "no log is kept; write `2> FILE` after the command to keep its warnings and errors",
+    "--ranks": "write --variables --metrics rank_mae,rank_mse,brmae,brmse, and --ties for another rule",
+}
 EXPECTED = (click.ClickException, MemoryError, ValueError, TypeError, OSError)  # errors that get one line
 
 
@@ -59,14 +61,11 @@ class SingleValueCommand(WithExamples):
                 raise click.UsageError(f"{option.opts[-1]} is given twice and takes one value", ctx)
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Open the log, if one is asked for, before any work; then run the command."""
-        work_log.begin(ctx)
-        return super().invoke(ctx)
-
 
 def usage_error_text(error: click.ClickException) -> str:
     """Return the text of a click error as one line in the style of this package."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in GONE:
+        return f"{error.option_name} is gone: {GONE[error.option_name]}"
     text = re.sub(
         r"\. \(?Did you mean (.*?)\?\)?$", r" (did you mean \1?)", error.format_message().rstrip(".")
     )

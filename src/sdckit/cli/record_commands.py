@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import json_output, request, terminal
-from sdckit.cli.tables import fitting_tables
 from sdckit.core.settings import method_text
 from sdckit.core.version import INTRUDER_VERSION
 from sdckit.core.warning_texts import warn
@@ -42,7 +41,7 @@ def run_releases(given: dict[str, Any]) -> None:
         terminal.print_note(f"no releases in '{store.folder}'")
     else:
         cells = [[str(value) for value in row.values()] for row in rows]
-        terminal.print_tables(fitting_tables(list(rows[0]), cells, right=3, left=2))
+        terminal.print_tables([terminal.table_of(list(rows[0]), cells, right=3, left=2)])
 
 
 def run_check(masked: Path, data: Path | None, given: dict[str, Any]) -> None:

@@ -8,19 +8,17 @@ from typing import Any
 import click
 
 from sdckit.cli import examples
-from sdckit.cli.completion import DataPath
-from sdckit.cli.options import listing, log_option, private_option
+from sdckit.cli.options import listing, private_option
 from sdckit.cli.parsing import SingleValueCommand
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.REPLAY)
 @click.argument("release", metavar="ID")
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @private_option
 @click.option("--overwrite", is_flag=True, help="Replace an output file that exists.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
-@log_option
 def replay(release: str, data: Path, output: Path, **given: Any) -> None:
     """Make the file of a release again, byte for byte.
 
@@ -43,11 +41,10 @@ def releases(**given: Any) -> None:
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.CHECK)
-@click.argument("masked", type=DataPath())
-@click.argument("data", type=DataPath(), required=False)
+@click.argument("masked", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path), required=False)
 @private_option
 @listing
-@log_option
 def check(masked: Path, data: Path | None, **given: Any) -> None:
     """Check a published file against the private record.
 

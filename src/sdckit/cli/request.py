@@ -18,14 +18,14 @@ from sdckit.core.scenarios import checked_scenarios
 from sdckit.core.settings import method_text
 from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
 from sdckit.core.warning_texts import warn
+from sdckit.estimation.compare import declared_of
+from sdckit.estimation.parse import parse_estimates
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
 from sdckit.io.suffixes import SUFFIXES
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.estimates.declared import declared_of
-from sdckit.metrics.estimates.parse import parse_estimates
 from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
 from sdckit.metrics.made_by import add_masking
@@ -375,16 +375,14 @@ def check_evaluate_options(given: dict[str, Any], masked: Sequence[Path], *, pai
         raise ValueError("--stratified and --unstratified exclude each other; drop one of them")
     if given["stratified"] and not given["by"]:
         raise ValueError("--stratified needs strata; name their column with --by")
-    if given["ranks"] and given["as_csv"]:
-        raise ValueError("--ranks and --csv exclude each other; drop one of them or use --json")
     checked_scenarios(parse_scenarios(given["scenario"]))
-    for option in ("records", "ranks", "variables", "scenario", "private_report"):
+    for option in ("records", "variables", "scenario", "private_report"):
         if given[option] and len(masked) > 1:
             fact = f"--{option.replace('_', '-')} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")
     _check_together(given, masked)
     why = "--unpaired" if given["unpaired"] else f"--made-by {given['made_by']}"
-    for option in [name for name in ("records", "ranks", "window") if given[name] and not paired]:
+    for option in [name for name in ("records", "window") if given[name] and not paired]:
         raise ValueError(f"--{option} compares rows, and by {why} they are not paired; drop one of them")
     if len({path.resolve() for path in masked}) < len(masked):
         raise ValueError("a masked file is named twice; name each once")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
+import shutil
 import sys
 import textwrap
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import json_output, work_log
-from sdckit.cli.tables import WIDTH, console, fitting_tables, screen_width, wrapped
+from sdckit.cli import json_output
+from sdckit.cli.streams import Ended
 from sdckit.core.exposed_records import exposed_content, exposed_of
 from sdckit.core.text import as_sentence, number, plural, printable, shortened
 
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.knowledge import Knowledge
 
+WIDTH = 120  # characters of a line if the output is no terminal
+TEXT = 20  # characters that a column of longer text has at least
 MANY = 10  # largest number of names that are listed in full
+LONGEST = 1_000  # characters of an error or a warning
 LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
     r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|engine|estimates|groups|key"
@@ -57,16 +62,52 @@ def print_csv(table: pl.DataFrame) -> None:
     print_line(table.with_columns(safe).write_csv().rstrip("\n"))
 
 
+def screen_width() -> int:
+    """Return the characters of a line: COLUMNS, else those of the terminal, else 120."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+
+
+def table_of(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: int = 1, left: int = 0) -> Table:
+    """Return a rich table without lines between its columns.
+
+    Columns from the `right`-th on hold numbers, which are aligned right and never broken, but the last `left`
+    ones, which hold text again. Text and names of columns are wrapped where the screen has no room.
+    """
+    from rich import box  # noqa: PLC0415 - not needed for --help
+    from rich.cells import cell_len  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for at, head in enumerate(heads):
+        longest = max((cell_len(printable(row[at])) for row in rows), default=0)
+        is_number = right <= at < len(heads) - left
+        table.add_column(
+            printable(head, lines=True),
+            justify="right" if is_number else "left",
+            min_width=longest if is_number else min(longest, TEXT),
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*map(printable, row))
+    return table
+
+
 def print_tables(tables: Sequence[Table]) -> None:
-    """Print rich tables, one below the other."""
-    screen = console()
+    """Print rich tables, one below the other; the terminal wraps lines that are still too long."""
+    from rich.console import Console  # noqa: PLC0415 - not needed for --help
+
+    # Names of columns are not markup: "[/b]" is printed as it stands.
+    screen = Console(width=screen_width(), highlight=False, markup=False, emoji=False)
     for table in tables:
-        screen.print(table)
+        screen.print(table, crop=False)
 
 
 def print_note(text: str) -> None:
-    """Print a text as one line to standard output, whatever names it holds; wrapped on narrow screens."""
-    print_line(wrapped(printable(text)))
+    """Print a text as one line to standard output, whatever names it holds."""
+    print_line(printable(text))
 
 
 def _option_for(argument: re.Match[str]) -> str:
@@ -89,8 +130,12 @@ def with_options(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return an error or a warning as the command line prints it: on one line, with options."""
-    return printable(" ".join(with_options(str(text)).split()))
+    """Return an error or a warning as the command line prints it: on one line of some length, with options.
+
+    What is too long is cut in the middle, as the remedy stands at the end.
+    """
+    line = printable(" ".join(with_options(str(text)).split()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST * 3 // 4]} … {line[-LONGEST // 4 :]}"
 
 
 def print_to_stderr(kind: str, text: str) -> None:
@@ -102,13 +147,13 @@ def print_to_stderr(kind: str, text: str) -> None:
 
 @contextmanager
 def resumable(folder: Path | None) -> Iterator[None]:
-    """Let Ctrl-C inside the `with` say that finished runs are kept in a folder; None changes nothing."""
+    """Let Ctrl-C or a signal inside the `with` say that finished runs are kept in a folder, if any."""
     try:
         yield
-    except KeyboardInterrupt as stop:
-        if folder is None:
-            raise
-        raise KeyboardInterrupt(f"finished runs are in '{folder}'; the same command resumes") from stop
+    except (KeyboardInterrupt, Ended) as stop:
+        if folder is not None:
+            stop.add_note(f"finished runs are in '{folder}'; the same command resumes")
+        raise
 
 
 def check_format(given: dict[str, Any]) -> None:
@@ -130,8 +175,8 @@ def _without_levels(meaning: str) -> str:
     return "; ".join([first, *(part for part in rest if not LEVEL.search(part))])
 
 
-def evaluation_tables(result: Evaluation) -> list[Table]:
-    """Return rich tables of an evaluation's whole-file values with their meaning."""
+def evaluation_table(result: Evaluation) -> Table:
+    """Return a rich table of an evaluation's whole-file values with their meaning."""
     tied = result.summary["tie_low"].is_not_null().any()
     rows = []
     for row in result.summary.iter_rows(named=True):
@@ -140,14 +185,14 @@ def evaluation_tables(result: Evaluation) -> list[Table]:
         figures = [number(row["value"]), number(row["random"]), *([ties] if tied else [])]
         rows.append([row["metric"], *figures, meaning])
     columns = ["metric", "value", "by chance", *(["tie range"] if tied else []), "what it means"]
-    tables = fitting_tables(columns, rows, left=1)
-    tables[-1].columns[-1].ratio = 1
-    tables[-1].expand = True
-    return tables
+    table = table_of(columns, rows, left=1)
+    table.columns[-1].ratio = 1
+    table.expand = True
+    return table
 
 
-def tables_by(result: Evaluation, rows_by: str) -> list[Table]:
-    """Return rich tables with one row per variable or stratum and one column per metric."""
+def table_by(result: Evaluation, rows_by: str) -> Table:
+    """Return a rich table with one row per variable or stratum and one column per metric."""
     import polars as pl  # noqa: PLC0415
 
     other = "stratum" if rows_by == "variable" else "variable"
@@ -156,34 +201,13 @@ def tables_by(result: Evaluation, rows_by: str) -> list[Table]:
     labels = part[rows_by].unique(maintain_order=True).to_list()
     values = {(row[rows_by], row["metric"]): row["value"] for row in part.iter_rows(named=True)}
     rows = [[label, *(number(values.get((label, name))) for name in metrics)] for label in labels]
-    return fitting_tables([rows_by, *metrics], rows)
+    return table_of([rows_by, *metrics], rows)
 
 
 def detail_tables(result: Evaluation, given: dict[str, Any]) -> list[Table]:
     """Return the tables by variable and by stratum that the options ask for."""
     asked = {"variable": given["variables"], "stratum": given["by"]}
-    return [table for rows_by, wanted in asked.items() if wanted for table in tables_by(result, rows_by)]
-
-
-def rank_tables(ranks: pl.DataFrame) -> list[Table]:
-    """Return rich tables of rank statistics by variable: distances, brMAE and brMSE."""
-    distances = ["variable", "n", *(name for name in ranks.columns if name.startswith("rank_"))]
-    rules = ["min", "average", "expected", "max"]
-    absolute = ["variable", *(f"brmae_{rule}" for rule in rules)]
-    squared = ["variable", *(f"brmse_{rule}" for rule in [*rules, "tie_sd"])]
-    return [
-        table
-        for names in (distances, absolute, squared)
-        for table in fitting_tables(
-            [name.replace("_", "\n", 1) for name in names],
-            [[_cell_text(row.get(name)) for name in names] for row in ranks.iter_rows(named=True)],
-        )
-    ]
-
-
-def _cell_text(value: Any) -> str:
-    """Return a cell of a table as text; numbers rounded, None as a dash."""
-    return number(value) if value is None or isinstance(value, float) else str(value)
+    return [table_by(result, rows_by) for rows_by, wanted in asked.items() if wanted]
 
 
 def card_text(head: str, card: Mapping[str, Sequence[str]]) -> str:
@@ -239,11 +263,11 @@ def scenario_tables(result: Evaluation) -> list[Table]:
         for name, known, risk, value, limit, met, *_ in result.scenarios.rows()
     ]
     heads = ["scenario", "intruder knows", "risk", "value", "limit", "limit is"]
-    return fitting_tables(heads, rows, right=3, left=1)
+    return [table_of(heads, rows, right=3, left=1)]
 
 
 def estimate_tables(result: Evaluation) -> list[Table]:
-    """Return rich tables of the declared estimates that changed most, with exact figures."""
+    """Return a rich table of the declared estimates that changed most, with exact figures."""
     if result.estimates is None:
         return []
     found = result.estimates.table.sort("overlap", nulls_last=True, maintain_order=True)
@@ -254,12 +278,11 @@ def estimate_tables(result: Evaluation) -> list[Table]:
         for row in found.head(ESTIMATES).iter_rows(named=True)
     ]
     names = ["estimate", "domain", *(heads.get(name, name) for name in columns)]
-    tables = fitting_tables(names, rows, right=2, labels=2)
+    table = table_of(names, rows, right=2)
     shown = f"{len(rows)} of {found.height}" if found.height > len(rows) else str(found.height)
-    first = tables[0]
-    first.title = f"{shown} declared {plural(found.height, 'estimate')}, least overlap first; for you alone"
-    first.title_justify, first.title_style = "left", ""
-    return tables
+    table.title = f"{shown} declared {plural(found.height, 'estimate')}, least overlap first; for you alone"
+    table.title_justify, table.title_style = "left", ""
+    return [table]
 
 
 def show_result(
@@ -275,8 +298,6 @@ def show_result(
 ) -> None:
     """Print an evaluation as a table, JSON or CSV, with notes; `about` is what `file_facts` returns."""
     everything = [*result.notes, *notes]
-    work_log.note(everything)
-    work_log.note((one.line for one in verdicts), "limit")
     if given["as_json"] or given["as_csv"]:
         result = publishable(result, given)
     if given["as_json"]:
@@ -292,7 +313,7 @@ def show_result(
         known = knowledge_lines(result.knowledge)
         for line in [*heads[:1], *exposed_lines(result, about), *heads[1:], *known]:
             print_note(line)
-        print_tables([*evaluation_tables(result), *scenario_tables(result), *estimate_tables(result), *extra])
+        print_tables([evaluation_table(result), *scenario_tables(result), *estimate_tables(result), *extra])
         for one in verdicts:
             print_note(one.line)
         for note in everything:
@@ -300,8 +321,7 @@ def show_result(
 
 
 def print_notes(notes: Sequence[str], given: dict[str, Any]) -> None:
-    """Print notes, one on a line, unless --quiet is given; the log has them either way."""
-    work_log.note(notes)
+    """Print notes, one on a line, unless --quiet is given."""
     for note in notes if not given["quiet"] else ():
         print_note(f"note: {note}")
 
@@ -316,9 +336,6 @@ def show_results(
 ) -> None:
     """Print the evaluations of several files as one table, JSON or CSV, with notes."""
     import polars as pl  # noqa: PLC0415
-
-    work_log.note(notes)
-    work_log.note((one.line for one in verdicts), "limit")
 
     if given["as_json"] or given["as_csv"]:
         results = {name: publishable(result, given) for name, result in results.items()}
@@ -349,7 +366,7 @@ def show_results(
         known = [result.knowledge for result in results.values()]
         for line in dict.fromkeys(line for one in known for line in knowledge_lines(one)):
             print_note(line)
-        print_tables(fitting_tables(["metric", *values], rows))
+        print_tables([table_of(["metric", *values], rows)])
         for one in verdicts:
             print_note(one.line)
         for note in notes:

@@ -19,7 +19,7 @@ import polars as pl
 from sdckit.core import checks
 from sdckit.core.decimal_cells import decimal_floats, loses_digits
 from sdckit.core.new_columns import decimal_series, float_series, integer_series
-from sdckit.core.quoting import shown
+from sdckit.core.quoting import refuse_patterns, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +57,7 @@ class Table:
             found = found.alias(str(found.name) if found.name not in {None, ""} else "x1").to_frame()
         self.frame = found
         self.names = list(self.frame.columns)
+        refuse_patterns(self.names)
         self.n = len(self.frame)
 
     @property

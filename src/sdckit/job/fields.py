@@ -14,10 +14,12 @@ LEFT_OUT = {  # options that no job has, and why
     "quiet": "give it to sdckit run",
     "as_json": "give it to sdckit run",
     "as_csv": "give it to sdckit run",
-    "log": "give it to sdckit run",
     "save_job": "it names the job itself",
     "made_by_command": "no job file starts a program",
     "made_by_seconds": "no job file starts a program",
+}
+GONE = {  # keys of older jobs, which are ignored, and what to use in their place
+    ("measures", "ranks"): 'metrics = ["rank_mae", "brmae"] and variables = true',
 }
 SECTIONS = {
     "input": "the files to read, and how",
@@ -199,7 +201,6 @@ FIELDS: tuple[Field, ...] = (
     Field("measures", "known_share", "number", _EVALUATE, "share of the persons whom an intruder holds"),
     Field("measures", "estimates", "texts", COMMANDS, "what users of the file compute"),
     Field("measures", "variables", "flag", ("evaluate", "sweep"), "also each variable"),
-    Field("measures", "ranks", "flag", _EVALUATE, "also rank differences"),
     Field("measures", "together", "flag", _EVALUATE, "linkage of several releases together"),
     Field("measures", "detail", "flag", ("sweep",), "also random-order levels and tie ranges"),
     Field("measures", "no_measure", "flag", ("mask",), "only mask"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks
-from sdckit.job.fields import COMMANDS, FIELDS, KINDS, SECTIONS, Field, fields_of
+from sdckit.job.fields import COMMANDS, FIELDS, GONE, KINDS, SECTIONS, Field, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -51,6 +52,11 @@ class Job:
 def read_job(path: Path) -> Job:
     """Read a job file; raise ValueError, with the key's path, for whatever is unknown, missing or unfit."""
     content = _parse(path)
+    for (section, key), use in GONE.items():
+        entries = content.get(section)
+        if isinstance(entries, dict) and key in entries:
+            del entries[key]
+            warnings.warn(f"'{path}': [{section}] {key} is gone and ignored; give {use}", stacklevel=2)
     try:
         return check_job(content, path.parent)
     except ValueError as error:

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from sdckit.core.disclosure import disclosure_of
+from sdckit.estimation.compare import comparison_of, declared_of, withheld_rows_of_losses
 from sdckit.metrics.default_metrics import metrics_for_pair
 from sdckit.metrics.dominated import dominated_rows
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.estimates.declared import comparison_of, declared_of, withheld_rows_of_losses
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.evaluation_together import evaluate_together
@@ -36,8 +36,7 @@ from sdckit.metrics.scenario_risks import require_columns, scenario_table
 from sdckit.metrics.stratified_risk import measures_linkage
 from sdckit.progress import reported_to, track
 from sdckit.risk.intruder import known_share_notes, looked_up_singly
-from sdckit.rules import Rules, rules_of
-from sdckit.rules.edits import named_columns
+from sdckit.rules.rules import Rules, named_columns, rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,7 +70,10 @@ def evaluate_tables(
     ]
     measuring = how(disclosed[0])
     require_columns(measuring.scenarios, original)
-    pairs = [pair_of(original, one.masked, rows=one.rows) for one in releases]
+    pairs = [
+        pair_of(original, one.masked, rows=one.rows, paired=found.paired)
+        for one, found in zip(releases, disclosed, strict=True)
+    ]
     for pair, known_of in zip(pairs, disclosed, strict=True):
         require_published(pair.original.roles, published_names(pair))
         warn_of_doubts(pair, paired=known_of.paired)

@@ -7,7 +7,7 @@ P times the number of records, and begins at the highest value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sdckit.masking import METHODS
@@ -22,9 +22,9 @@ class StudyMethod:
     """A masking method as the study uses it: its parameter grids, and how tables and figures show it.
 
     `name` is its name in the tables, `varied` the parameter that `grid` varies, `attack_grid` the values of
-    it whose risk is measured. The rest is for figures: the title and range of the parameter's axis, its
-    `ticks` if the axis is logarithmic, the text of a setting (`setting_format`), the settings that the map of
-    each risk labels (`labelled_settings`; left of their points if `labels_left`), and the area of a point.
+    it whose risk is measured. The rest is for figures: the title and range of the parameter's axis, the text
+    of a setting (`setting_format`), the settings that the map of risks labels (`labelled_settings`; left of
+    their points if `labels_left`), and the area of a point.
     """
 
     name: str
@@ -36,8 +36,7 @@ class StudyMethod:
     axis_title: str
     setting_format: str
     axis_range: tuple[float, float]
-    labelled_settings: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    ticks: tuple[float, ...] = ()
+    labelled_settings: tuple[float, ...] = ()
     labels_left: bool = False
     point_area: float = 4.0
     remark: str = ""  # difference from the note's use of the same method; empty for the note's own
@@ -69,8 +68,7 @@ _MDAV = StudyMethod(
     axis_title="aggregation parameter k",
     setting_format="k = {:g}",
     axis_range=(0.0, 31.0),
-    labelled_settings={"linkage": (2, 3, 5, 10, 30), "linkage_outliers": (2, 3)},
-    ticks=(1, 3, 10, 30),
+    labelled_settings=(2, 3, 5, 10, 30),
     labels_left=True,
     point_area=9.0,
 )
@@ -84,8 +82,7 @@ _NOISE = StudyMethod(
     axis_title="noise (% of the s.d.)",
     setting_format="{:g} %",
     axis_range=(0.0, 305.0),
-    labelled_settings={"linkage": (30, 105, 300), "linkage_outliers": (300,)},
-    ticks=(1, 10, 100),
+    labelled_settings=(30, 105, 300),
     labels_left=True,
 )
 _CORRELATED = StudyMethod(
@@ -98,8 +95,7 @@ _CORRELATED = StudyMethod(
     axis_title="noise (% of the variance)",
     setting_format="{:g} %",
     axis_range=(0.0, 305.0),
-    labelled_settings={"linkage": (15, 60, 300), "linkage_outliers": (300,)},
-    ticks=(1, 10, 100),
+    labelled_settings=(15, 60, 300),
 )
 _SWAP = StudyMethod(
     name="rank_swap",
@@ -111,7 +107,7 @@ _SWAP = StudyMethod(
     axis_title="P (share of records)",
     setting_format="P = {:g}",
     axis_range=(0.0, 0.305),
-    labelled_settings={"linkage": (0.3,), "linkage_outliers": (0.3,)},
+    labelled_settings=(0.3,),
     labels_left=True,
 )
 _UNTAILED = StudyMethod(
@@ -124,7 +120,7 @@ _UNTAILED = StudyMethod(
     axis_title="P (share of records)",
     setting_format="P = {:g}",
     axis_range=(0.0, 0.305),
-    labelled_settings={"linkage": (0.15, 0.3), "linkage_outliers": (0.3,)},
+    labelled_settings=(0.15, 0.3),
     remark="(no tails)",
     own_colour=AMBER,
 )

@@ -56,15 +56,12 @@ class Risks:
 
     @cached_property
     def points(self) -> pl.DataFrame:
-        """Table of medians over replications by setting, with the strongest attack and frontier marks."""
+        """Table of medians over replications by setting, with the strongest attack and the frontier."""
         medians = self.measured.group_by(KEYS, maintain_order=True).agg(pl.col(METRICS).median())
         found = []
         for part in medians.partition_by("dataset", maintain_order=True):
-            frontiers = [
-                nondominated_rows(part, ["brmae", risk]).alias(name)
-                for risk, name in zip(RISKS, FRONTIERS, strict=True)
-            ]
-            found.append(part.with_columns(worst_attack(part).alias("worst"), *frontiers))
+            frontier = nondominated_rows(part, ["brmae", "linkage"]).alias("frontier")
+            found.append(part.with_columns(worst_attack(part).alias("worst"), frontier))
         return pl.concat(found)
 
     @cached_property
@@ -93,7 +90,6 @@ class Risks:
         return rows.sort("brmae", maintain_order=True).to_dicts()
 
 
-FRONTIERS = ("frontier", "frontier_outliers")
 SAFE = {
     "dataset": pl.String,
     "limit": pl.Float64,

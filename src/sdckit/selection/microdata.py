@@ -105,7 +105,7 @@ class Microdata(HoldsOriginal):
         `estimates`. The losses `estimates` and `estimates_worst` say how much of it is lost.
     rules : text or list of text, optional
         What records satisfy, such as "total = wages + other", "total = a + b +- 2" or "age >= 0"; "discover"
-        finds totals, up to rounding, and columns without negative values. Masked records are changed as
+        finds exact totals and columns without negative values. Masked records are changed as
         little as the rules ask for, and the intruder knows them.
     intruders : dict, optional
         Other intruders by name, each an `Intruder`. Evaluations measure their risks, and their limits are met
@@ -555,14 +555,14 @@ class Microdata(HoldsOriginal):
             )
             if metrics is None:
                 options["metrics"] = metrics_for_columns(options["metrics"], original, original.table_names)
-            task, settings = make_task(original, conditions, wanted, **options)
+            task, settings, too_few = make_task(original, conditions, wanted, **options)
         runs = runs_of(settings, repeated)
         place = opened(SweepFolder, folder, task.identity, rng, task.length, overwrite=overwrite)
         with reported_to(progress), place as (entropy, checkpoint):
             found = run_all(task, runs, entropy, threads, checkpoint)
         table = results_table(task, runs, found, self.name)
         remarks = notes.sweep_notes(table, task, wanted, settings, ruled=self.rules is not None)
-        told = replace(conditions, scenarios=others)
+        told = replace(conditions, scenarios=others, too_few=too_few)
         return Sweep(table, remarks, original.n, told, tuple(settings), tuple(warned), task.withheld)
 
     def recommend(

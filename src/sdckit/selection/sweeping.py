@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
+from sdckit.estimation.compare import declared_of
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import column_steps
 from sdckit.masking.mask_units import require_whole_units
 from sdckit.metrics import METRICS
-from sdckit.metrics.estimates.declared import declared_of
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA
 from sdckit.metrics.scenario_risks import original_in
-from sdckit.rules.edits import edits_of
+from sdckit.rules.rules import edits_of
 from sdckit.selection.task import ScenarioTask, Stratum, Task
 
 if TYPE_CHECKING:
@@ -39,9 +39,14 @@ HEAD = {
 
 
 def make_task(
-    original: Original, conditions: Conditions, settings: Iterable[Setting], **options: Any
-) -> tuple[Task, list[Setting]]:
-    """Return data, metrics and options that all runs share, checked, and the settings that the data allow."""
+    original: Original,
+    conditions: Conditions,
+    settings: Iterable[Setting],
+    *,
+    searched: bool = False,
+    **options: Any,
+) -> tuple[Task, list[Setting], str]:
+    """Return data, metrics and options that all runs share, checked, and `Task.allowed_settings`."""
     decimals = checks.checked_decimals(conditions.decimals)
     require_whole_units(original)
     declared_of(original)  # before threads ask for it, and for its errors
@@ -62,7 +67,7 @@ def make_task(
         ],
         **options,
     )
-    return task, task.allowed_settings(settings)
+    return task, *task.allowed_settings(settings, searched=searched)
 
 
 def chosen_metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> list[Metric]:

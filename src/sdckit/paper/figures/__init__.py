@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.figures import methods as across
 from sdckit.paper.figures import orders as orders
-from sdckit.paper.figures import risk as risk
+from sdckit.paper.figures import ours as ours
 from sdckit.paper.figures import study as note
-from sdckit.paper.figures import ties as ties
 from sdckit.paper.figures.parts import Figure
 
 if TYPE_CHECKING:
@@ -51,7 +48,7 @@ def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[F
         for dataset, place in numbered
         for i, metric in enumerate(BOUNDED)
     ]
-    return [*found, *_further_figures(study, numbered)]
+    return [*found, *_further_figures(study)]
 
 
 def _dataset_index(dataset: str, order: int) -> int:
@@ -59,27 +56,15 @@ def _dataset_index(dataset: str, order: int) -> int:
     return 1 if dataset == "Census" else order
 
 
-def _further_figures(study: Study, numbered: list[tuple[str, int]]) -> Iterator[Figure]:
+def _further_figures(study: Study) -> Iterator[Figure]:
     """Yield the figures that the paper does not have, numbered A1, A2, ..."""
-    drawn: list[tuple[Any, ...]] = []
-    drawn += [
-        (ties.rule_differences_figure, f"figure-{3 + place}-ties", dataset) for dataset, place in numbered
+    drawn: list[tuple[Any, ...]] = [
+        (ours.tie_ranges_figure, "tie-range"),
+        (ours.disagreements_figure, "disagreement"),
     ]
-    drawn += [
-        (ties.rule_correlations_figure, f"figure-{5 + place}-ties", dataset) for dataset, place in numbered
-    ]
-    drawn += [
-        (ties.rule_associations_figure, f"figure-{7 + 2 * place}-ties", dataset)
-        for dataset, place in numbered
-    ]
-    drawn += [(ties.tie_ranges_figure, "tie-range")]
-    drawn += [(across.tails_figure, f"tails-{dataset.lower()}", dataset) for dataset, _ in numbered]
-    drawn += [(across.across_methods_figure, f"across-{dataset.lower()}", dataset) for dataset, _ in numbered]
-    drawn += [(across.disagreements_figure, "disagreement")]
     if study.risks is not None:
-        outliers = partial(risk.risk_map_figure, risk="linkage_outliers")
-        drawn += [(risk.risk_map_figure, f"risk-map-{dataset.lower()}", dataset) for dataset, _ in numbered]
-        drawn += [(outliers, f"risk-outliers-{dataset.lower()}", dataset) for dataset, _ in numbered]
-        drawn += [(risk.attacks_figure, f"attacks-{dataset.lower()}", dataset) for dataset, _ in numbered]
+        drawn += [
+            (ours.risk_map_figure, f"risk-map-{dataset.lower()}", dataset) for dataset in study.datasets
+        ]
     for number, (draw, name, *dataset) in enumerate(drawn, 1):
         yield draw(study, *dataset, number=f"A{number}", name=name)
