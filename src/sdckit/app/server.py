@@ -52,8 +52,8 @@ SILENCE: dict[str, Any] = {
 class PatientProtocol(H11Protocol):
     """A connection that is closed if it sends no complete head of a request within ten seconds.
 
-    uvicorn's own limits give none of this: they begin with the first complete head, and its answers to what is
-    no request, or beyond `limit_concurrency`, lack the headers of `answers.py`.
+    uvicorn's own limits give none of this: they begin with the first complete head, and its answers to what
+    is no request, or beyond `limit_concurrency`, lack the headers of `answers.py`.
     """
 
     _deadline: asyncio.TimerHandle | None = None
