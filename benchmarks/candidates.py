@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkage import on_one_thread
-from sdckit.kernels import candidates, kd_tree
+from sdckit.kernels import candidates, trees
 from sdckit.kernels.candidates import Side, no_facts
 from sdckit.risk.literature import TOLERANCE
 from timing import Row, row
@@ -86,7 +86,7 @@ def window_rows(rng: np.random.Generator) -> list[Row]:
     targets, queries = Side(blocks, ranks, ranks), Side(blocks, moved - width, moved + width)
     boxes, counted, plain, inside = least_cpu_seconds(
         [
-            lambda: kd_tree.count_inside(kd_tree.build(ranks), *queries[1:]),
+            lambda: trees.count_inside(trees.build(ranks), *queries[1:]),
             lambda: candidates.count_candidates(targets, queries),
             search(ranks, moved),
             lambda: candidates.count_closer(ranks, moved, np.arange(n), (targets, queries), TOLERANCE),
@@ -94,7 +94,7 @@ def window_rows(rng: np.random.Generator) -> list[Row]:
     )
     case = "100,000 x 4, window 10 %"
     return [
-        row("count_candidates", case, counted, "kd_tree.count_inside", boxes, "at most 1 x"),
+        row("count_candidates", case, counted, "trees.count_inside", boxes, "at most 1 x"),
         row("nearest inside windows", case, inside, PLAIN, plain),
     ]
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 import sdckit as sdc
-from sdckit.kernels import kd_tree
+from sdckit.kernels import trees
 from sdckit.risk.literature import TOLERANCE
 from timing import Row, row, seconds
 
@@ -47,10 +47,10 @@ def compared(case: str, x: Floats, y: Floats) -> list[Row]:
     n = len(x)
     truth, share = np.arange(n), n / min(ASKED, n)
     asked = np.random.default_rng(1).permutation(n)[:ASKED]
-    tree, yardstick = kd_tree.build(x), cKDTree(x)
+    tree, yardstick = trees.build(x), cKDTree(x)
     contenders: list[Callable[[], object]] = [
-        on_one_thread(lambda: kd_tree.build(x)),
-        on_one_thread(lambda: kd_tree.count_closer(tree, y, truth, TOLERANCE)),
+        on_one_thread(lambda: trees.build(x)),
+        on_one_thread(lambda: trees.count_closer(tree, y, truth, TOLERANCE)),
         on_one_thread(lambda: sdc.dbrl(x, y)),
         lambda: sdc.dbrl(x, y),
         lambda: cKDTree(x),
@@ -94,11 +94,11 @@ def rows() -> list[Row]:
     wide /= wide.std(0)
     noisy = wide + rng.normal(0, 1.5, wide.shape)
     asked = np.arange(1_000)  # the yardstick takes minutes for all
-    tree = kd_tree.build(wide)
+    tree = trees.build(wide)
     yardstick = cKDTree(wide)
     search, answered = seconds(
         [
-            on_one_thread(lambda: kd_tree.count_closer(tree, noisy, np.arange(len(wide)), TOLERANCE)),
+            on_one_thread(lambda: trees.count_closer(tree, noisy, np.arange(len(wide)), TOLERANCE)),
             lambda: yardstick.query(noisy[asked]),
         ],
         REPEATS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import sdckit as sdc
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.ranks import OrderedColumn
 from sdckit.masking.swapping import SwapParameters, swapped
 from timing import Row, row, seconds
 

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from command import run_here
 from estimates_coverage import ESTIMATES, coverage, markdown
 from firm_panels import firm_panel
-from sdckit.metrics.estimates.parse import parse_estimates
+from sdckit.estimation.parse import parse_estimates
 from transcripts import BLOCK, assert_printed
 
 FILE = Path(__file__).parent.parent / "docs" / "explanation" / "estimates.md"

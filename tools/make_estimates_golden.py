@@ -1,4 +1,4 @@
-"""Write tests/metrics/estimates/golden.csv: estimates by R's survey, laeken and sandwich, and by statsmodels.
+"""Write tests/estimation/golden.csv: estimates by R's survey, laeken and sandwich, and by statsmodels.
 
 `python tools/make_estimates_golden.py FOLDER`, FOLDER with Tarragona.csv. Needs R with the packages survey,
 laeken and sandwich, and a Python with statsmodels and pandas; the tests need none of them. The file has
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests" / "helpers"))
 from surveys import DESIGN, FINITE, survey  # noqa: E402 - from the folder above
 
-TARGET = HERE.parent / "tests" / "metrics" / "estimates" / "golden.csv"
+TARGET = HERE.parent / "tests" / "estimation" / "golden.csv"
 WEIGHTED = {"weights": "weight"}
 DESIGNS = {
     "sample": [{}, WEIGHTED],

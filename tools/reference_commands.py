@@ -23,6 +23,7 @@ EXITS = {
     "follow from two of them; a checked file is none of the releases; a "
     "file made again is not the same",
     "2": "input, options or files are wrong, or the system refused something, such as text on a full disk",
+    "70": "a fault of sdckit itself; `SDCKIT_TRACEBACK=1` shows more than the one line, which tells no cell",
     "129": "the terminal was closed (SIGHUP)",
     "130": "Ctrl-C, also inside compiled code, which is left at the next point where it can be stopped",
     "143": "the system asked the process to end (SIGTERM)",

@@ -4,6 +4,8 @@ from sdckit.core.description import Description as Description
 from sdckit.core.description import describe as describe
 from sdckit.core.disclosure import Disclosure as Disclosure
 from sdckit.core.recode import recode as recode
+from sdckit.estimation.compare import Estimates as Estimates
+from sdckit.estimation.compare import estimates as estimates
 from sdckit.io.datasets import load_dataset as load_dataset
 from sdckit.io.datasets import load_sample as load_sample
 from sdckit.masking import METHODS as METHODS
@@ -11,8 +13,6 @@ from sdckit.masking import mask as mask
 from sdckit.metrics import METRICS as METRICS
 from sdckit.metrics import loss as loss
 from sdckit.metrics import risk as risk
-from sdckit.metrics.estimates.functions import estimates as estimates
-from sdckit.metrics.estimates.result import Estimates as Estimates
 from sdckit.metrics.evaluation import evaluate as evaluate
 from sdckit.metrics.evaluation_result import Evaluation as Evaluation
 from sdckit.metrics.loss.bounded_cells import il_variables as il_variables

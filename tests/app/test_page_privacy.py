@@ -15,7 +15,6 @@ from sdckit.app.state import Past, StaleError, State
 from sdckit.cli.job_options import plain_value
 from sdckit.core.quoting import hidden_cells
 from sdckit.report.privacy import THRESHOLD, count_by_bins, lasting_edges
-from sdckit.rules.near import rules_with_counts, text
 from sdckit.selection.checkpoint import Checkpoint, read_records
 
 RECORDS = 60
@@ -175,22 +174,6 @@ def test_a_forged_search_writes_nothing_that_misses_a_limit(page):
     _, ended = page.release(output="forged.csv", private="record")
     assert "missed linkage of at most 0.02" in ended["text"]
     assert not (page.server.root / "start/forged.csv").exists()
-
-
-def test_a_rule_shows_no_gap_of_one_record():
-    rng = np.random.default_rng(1)
-    parts = np.round(rng.lognormal(7, 0.5, (200, 2)))
-    total = parts.sum(axis=1)
-    total[150] = SPOILED
-    found = [text(one) for one in rules_with_counts(["t", "a", "b"], np.column_stack([total, parts]))]
-    assert found[-1] == "t = a + b holds in 199 of 200 records"
-    total[:30] += rng.integers(1_000, 9_000, 30) + 0.5
-    (near,) = [
-        one for one in rules_with_counts(["t", "a", "b"], np.column_stack([total, parts])) if not one.exact
-    ]
-    within = re.search(r"within ([\d,]+) in (\d+)", text(near))
-    assert re.fullmatch(r"[1-9][0,]*", within[1])
-    assert float(within[1].replace(",", "")) >= near.within
 
 
 def test_choices_that_no_screen_shows_are_named():

@@ -1,4 +1,4 @@
-"""The screen of edit rules: near rules are offered, and own rules counted, with their tolerance."""
+"""The screen of edit rules: rules that hold are offered, and own rules counted with their tolerance."""
 
 from types import SimpleNamespace
 
@@ -9,16 +9,19 @@ from sdckit.app.screen_rules import checked_rules, found_rules
 from sdckit.metrics.original import Original
 
 
-def test_near_rules_are_offered_and_own_ones_counted_with_their_tolerance():
+def test_rules_that_hold_are_offered_and_own_ones_counted_with_their_tolerance():
     rng = np.random.default_rng(8)
     parts = np.round(rng.lognormal(6, 1, (500, 2)))
     total = parts.sum(axis=1) + 2 * (np.arange(500) % 25 == 0)
-    original = Original.of(pl.DataFrame({"T": total, "A": parts[:, 0], "B": parts[:, 1]}))
+    whole = np.where(np.arange(500) == 3, np.nan, parts.sum(axis=1))
+    original = Original.of(pl.DataFrame({"T": total, "A": parts[:, 0], "B": parts[:, 1], "D": whole}))
     session = SimpleNamespace(require_file=lambda: SimpleNamespace(prepared={}))
-    assert found_rules(session, original)[-1] == {
-        "rule": "T = A + B +- 2",
-        "text": " holds in all 500 records, without tolerance in 480",
-    }
+    offered = found_rules(session, original)
+    assert [one["rule"] for one in offered] == ["D = A + B", "T >= 0", "A >= 0", "B >= 0", "D >= 0"]
+    assert [one["text"] for one in offered[:2]] == [
+        " holds in all 499 records",
+        " holds in all 500 records",
+    ]
     good = checked_rules(original, ["T = A + B +- 2", "T = A + B +- 1.5"])
     assert [one.text for one in good] == [
         "T = A + B +- 2: all 500 records obey it",

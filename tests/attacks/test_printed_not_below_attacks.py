@@ -6,8 +6,7 @@ import pytest
 import attacked_releases as releases
 
 DRAWS = range(40_000, 40_006)
-# Open, as docs/explanation/not-measured.md says: units that a weight or a place shows, and rows sorted by a
-# column that is not published.
+# Open, as docs/explanation/not-measured.md says: rows sorted by a column that is not published.
 SIZES = {
     "rank_swap": {"n": 300},
     "rank_swap_two_columns": {"n": 300},
@@ -60,6 +59,8 @@ SIZES = {
     "attribute_of_sorted": {"n": 300},
     "attribute_of_sorted_mdav": {"n": 300},
     "attribute_of_units": {"firms": 40},
+    "units_shown_by_place": {"firms": 40},
+    "units_shown_by_weight": {"firms": 40},
     "sorted_in_regions": {"n": 300},
     "months_present": {"firms": 40},
     "sizes_of_units": {"firms": 20},

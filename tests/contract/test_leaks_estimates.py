@@ -9,7 +9,7 @@ import pytest
 
 import sdckit as sdc
 from command import good, run_here
-from sdckit.metrics.estimates.guarded import public_rows
+from sdckit.estimation.guards import public_rows
 
 ESTIMATES = ["total(x) by g", "mean(y)", "correlation(x, y)", "model: log(y) ~ log(x)"]
 WORDS = ["--key", "id", "--columns", "x,y", *(word for text in ESTIMATES for word in ("--estimate", text))]

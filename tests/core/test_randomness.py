@@ -11,7 +11,7 @@ import sdckit as sdc
 from contract import strong
 from sdckit.core import randomness
 from sdckit.core.randomness import derived, draw_generator
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from secret_bytes import entropy
 
 SECRET = entropy(1)

@@ -10,7 +10,7 @@ import pytest
 import sdckit as sdc
 from sdckit.core.disclosure import Disclosure
 from sdckit.engines import opening, risks
-from sdckit.rules import rules_of
+from sdckit.rules.rules import rules_of
 
 N = 300
 VARIABLES = ["a", "b", "c"]

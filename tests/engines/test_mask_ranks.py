@@ -10,7 +10,7 @@ from sdckit.engines.masking import mask_files
 from sdckit.engines.source import Source
 from sdckit.engines.transport import Reads
 from sdckit.engines.value_buckets import find_buckets
-from sdckit.kernels.cell_draws import CellDraws
+from sdckit.kernels.draws import CellDraws
 from sdckit.masking.swapping import rank_swap
 from sdckit.masking.swapping_kernels import partner_ranks, swap_ranks
 

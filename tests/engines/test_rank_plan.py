@@ -8,7 +8,7 @@ from sdckit.engines import measure_ranks as measuring
 from sdckit.engines.measure_ranks import measure_ranks
 from sdckit.engines.plan import Wanted
 from sdckit.engines.transport import Piece
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.tie_rules import AlignedColumn, distance, mean_cross_gap
 from sdckit.kernels.weighted_ranks import WeightedRanks
 from sdckit.metrics.blocks.coupled_columns import couple_quantiles

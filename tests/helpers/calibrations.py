@@ -5,9 +5,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import minimize
 
-from sdckit.rules import rules_of
-from sdckit.rules.calibration import Problem, Totals, exact_total
-from sdckit.rules.calibration.problem import unit_of
+from sdckit.rules.calibrate import Problem, Totals, exact_total, unit_of
+from sdckit.rules.rules import rules_of
 
 NAMES = ("T", "A", "B", "C")
 RULES = {

@@ -9,7 +9,7 @@ from sdckit.engines.scan import Scan, merge_scans
 from sdckit.engines.second_scan import Basis, SecondScan, merge_details
 from sdckit.engines.totals import RankTotals
 from sdckit.engines.transport import Block, Piece
-from sdckit.kernels.rank_distance import tie_sum
+from sdckit.kernels.ranks import tie_sum
 from sdckit.kernels.tie_rules import mean_cross_gap
 from sdckit.metrics.blocks.coupled_columns import couple_quantiles, stream_power
 from sdckit.metrics.blocks.distributions import edge_positions, edges_between

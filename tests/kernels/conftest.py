@@ -1,15 +1,14 @@
-"""Short columns sorted both ways: plainly, as users get them, and as packed keys, like long columns."""
+"""Short columns sorted both ways: by numpy, as users get them, and digit by digit, like long columns."""
 
 import pytest
 
-from sdckit.kernels import rank_distance, tie_rules
+from sdckit.kernels import ranks
 
 
-@pytest.fixture(scope="module", params=["plain", "packed"])
+@pytest.fixture(scope="module", params=["numpy", "digits"])
 def short_columns(request):
-    """Sort columns of any length as packed keys in half of the tests."""
+    """Sort columns of any length digit by digit in half of the tests."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "packed":
-            patch.setattr(rank_distance, "SMALL", 0)
-            patch.setattr(tie_rules, "SMALL", 0)
+        if request.param == "digits":
+            patch.setattr(ranks, "SMALL", 0)
         yield

@@ -7,7 +7,7 @@ import pytest
 
 import naive_candidates
 from maskings import fails
-from sdckit.kernels import candidates, kd_tree
+from sdckit.kernels import candidates, trees
 from sdckit.kernels.candidates import Side, no_facts, take
 
 TOLERANCE = 1e-9
@@ -122,7 +122,7 @@ def test_trees_answer_as_a_look_at_all_records(blocks, q, missing):
 
 
 def test_many_queries_are_answered_part_by_part():
-    case = case_of(1, 2 * kd_tree.PART + 5, 3, 50, 1, 0.05)
+    case = case_of(1, 2 * trees.PART + 5, 3, 50, 1, 0.05)
     check_closer(case, 2, slice(None, None, 997))
 
 

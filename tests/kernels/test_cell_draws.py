@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 import naive_cell_draws as naive
-from sdckit.kernels.cell_draws import CellDraws, entropy_bytes, fill_words
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import CellDraws, entropy_bytes, fill_words, normals
 
 ONES = 2**64 - 1
 PI = (0x243F6A8885A308D3, 0x13198A2E03707344, 0xA4093822299F31D0, 0x082EFA98EC4E6C89)

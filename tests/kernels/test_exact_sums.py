@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import naive_cell_draws as naive
-from sdckit.kernels.exact_sums import BELOW, exact_sum, rounded_mean
+from sdckit.kernels.sums import BELOW, exact_sum, rounded_mean
 
 
 @pytest.mark.parametrize(

@@ -21,18 +21,16 @@ PACKAGE = Path(sdckit.__file__).parent
 
 CALLER = """
 from sdckit.kernels.jit import kernel
-from sdckit.kernels.near_ties import count_collisions
+from sdckit.kernels.ranks import mean_gap
 
 @kernel
-def collisions(keys):
-    return count_collisions(keys, 0, 0, keys.size)
+def gap(a):
+    return mean_gap(a, a, a + 3, a + 3)
 """
 QUESTION = """
-import numpy as np
-from sdckit.kernels.caller import collisions
+from sdckit.kernels.caller import gap
 
-found = collisions(np.array([1, 1, 2, 2, 2]))
-print(found, sum(collisions.stats.cache_hits.values()))
+print(int(gap(1)), sum(gap.stats.cache_hits.values()))
 """
 
 
@@ -42,7 +40,7 @@ def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
     (copy / "kernels" / "caller.py").write_text(CALLER)
 
     def answer():
-        """Return the number of equal neighbours, and how many kernels came from the cache."""
+        """Return the distance of two ranks, and how many kernels came from the cache."""
         environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         done = subprocess.run(
             [sys.executable, "-c", QUESTION], env=environment, capture_output=True, text=True, check=True
@@ -51,10 +49,10 @@ def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
 
     assert answer() == [3, 0]
     assert answer() == [3, 1]
-    file = copy / "kernels" / "near_ties.py"
-    honest = "        found += ((part[t]"
+    file = copy / "kernels" / "ranks.py"
+    honest = "        return abs((a + b) - (c + d)) / 2.0"
     assert honest in file.read_text()
-    file.write_text(file.read_text().replace(honest, "        found -= ((part[t]"))
+    file.write_text(file.read_text().replace(honest, honest.replace("abs", "-abs")))
     assert answer() == [-3, 0]
 
 
@@ -126,3 +124,41 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
     assert list(folder.iterdir()) == []
     assert numba.config.CACHE_DIR == ""
     assert list(tmp_path.iterdir()) == [folder]
+
+
+STEPPED = """
+import numpy as np
+from sdckit.kernels import candidates, draws, ranks
+from sdckit.kernels.mdav import groups
+
+rng = np.random.default_rng(1)
+x, y, ranks.SMALL = rng.normal(size=200), np.round(rng.normal(size=200), 1), 0
+found = [*ranks.average_distance(ranks.OrderedColumn(x), y)]
+for sums in ranks.ColumnStack(x[None]).compare(y[None]).sums("expected")[1:]:
+    found += sums.tolist()
+points, facts = groups.mdav_points(rng.normal(size=(60, 3))), candidates.no_facts(60)
+for groups.SMALL in (100, 0):
+    found += groups.mdav_groups(points, 3, points).tolist()
+gaps = np.where(rng.random(points.shape) < 0.1, np.nan, points)
+found += groups.mdav_groups(gaps, 3, gaps).tolist()
+for target in (points, gaps):
+    counts = candidates.count_closer(target, points + 0.3, np.arange(60), (facts, facts), 1e-9, 3)
+    found += counts.ravel().tolist()
+found += draws.normals(np.random.default_rng(3), (40,)).tolist()
+print(found)
+"""
+
+
+def test_kernels_that_are_not_compiled_give_the_same_results():
+    """A newcomer can step through every kernel with NUMBA_DISABLE_JIT=1."""
+    answers = [
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", STEPPED],
+            env=os.environ | {"NUMBA_DISABLE_JIT": switch},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for switch in "01"
+    ]
+    assert answers[0] == answers[1] != ""

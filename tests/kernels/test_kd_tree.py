@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskings import fails
-from sdckit.kernels import kd_tree
+from sdckit.kernels import trees
 
 TOLERANCE = 1e-9
 
@@ -49,14 +49,14 @@ def slow_inside(points, low, high):
 
 
 def check_tree(points):
-    tree = kd_tree.build(points)
+    tree = trees.build(points)
     assert sorted(tree.rows) == list(range(len(points)))
     assert np.array_equal(tree.points, points[tree.rows])
     sizes = tree.starts[:, 1] - tree.starts[:, 0]
     leaves = np.flatnonzero(tree.axis < 0)
     assert len(tree.leaves) == leaves.size
     assert sizes[leaves].sum() == len(points)
-    assert sizes[leaves].max() <= kd_tree.WIDTH
+    assert sizes[leaves].max() <= trees.WIDTH
     for node, (first, last) in enumerate(tree.starts):
         inside = tree.points[first:last]
         assert np.array_equal(tree.low[node], inside.min(0))
@@ -81,7 +81,7 @@ def test_a_tree_holds_every_record_once_in_boxes_that_fit(kind, n, p):
 
 def test_large_trees_grow_in_branches():
     rng = np.random.default_rng(0)
-    check_tree(rng.integers(0, 9, (2 * kd_tree.PART + 1, 3)).astype(float))
+    check_tree(rng.integers(0, 9, (2 * trees.PART + 1, 3)).astype(float))
 
 
 def asked(kind, n, p, seed=0):
@@ -98,8 +98,8 @@ def asked(kind, n, p, seed=0):
 
 
 def check_beaten(points, queries, truth, places, sample=slice(None)):
-    tree = kd_tree.build(points)
-    found = kd_tree.count_closer(tree, queries, truth, TOLERANCE, places)
+    tree = trees.build(points)
+    found = trees.count_closer(tree, queries, truth, TOLERANCE, places)
     expected = slow_beaten(points, queries[sample], truth[sample], places)
     assert np.array_equal(found[:, sample], expected)
 
@@ -115,7 +115,7 @@ def test_the_tree_answers_as_a_look_at_all_records(kind, n, p):
 
 
 def test_many_queries_are_answered_part_by_part():
-    points, queries, truth = asked("integers", 2 * kd_tree.PART + 3, 2, seed=1)
+    points, queries, truth = asked("integers", 2 * trees.PART + 3, 2, seed=1)
     check_beaten(points, queries, truth, 1, slice(None, None, 401))
 
 
@@ -135,10 +135,10 @@ def test_the_check_sees_a_search_that_leaves_branches_out(monkeypatch):
         closer, tied = beaten(*arguments)
         return np.array([closer, np.minimum(tied, 1)])
 
-    beaten = kd_tree.count_closer
+    beaten = trees.count_closer
     arguments = (*asked("duplicates", 300, 2, seed=1), 1)
     check_beaten(*arguments)
-    monkeypatch.setattr(kd_tree, "count_closer", short_sighted)
+    monkeypatch.setattr(trees, "count_closer", short_sighted)
     assert fails(check_beaten, *arguments)
 
 
@@ -156,7 +156,7 @@ def test_boxes_hold_what_a_look_at_all_records_finds(kind, n, p):
         low[1::7].copy(),
     )  # turned inside out
     low[2::7], high[2::7] = -np.inf, np.inf
-    found = kd_tree.count_inside(kd_tree.build(points), low, high)
+    found = trees.count_inside(trees.build(points), low, high)
     assert np.array_equal(found, slow_inside(points, low, high))
     assert (found[2::7] == n).all()
     assert (found[::7] == 0).all()

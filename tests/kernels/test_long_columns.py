@@ -1,22 +1,17 @@
-"""Columns of thousands to millions of rows: quantised keys, exact sums beyond 63 bits, whole numbers."""
+"""Columns of thousands to millions of rows: exact sums beyond 63 bits, whole numbers."""
 
 import numpy as np
 import pytest
 
 import naive
-from columns import SHAPES, column, near
-from rank_checks import assert_order, assert_sums
-from sdckit.kernels import packed_sort
-from sdckit.kernels.rank_distance import OrderedColumn, average_distance, gap_distance
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_quantised_keys_give_the_same_order_and_distances(name, monkeypatch):
-    monkeypatch.setattr(packed_sort, "QUANTISED", 1)  # as for columns whose labels leave too few bits
-    x, y = column("lognormal", seed=1), column(name, seed=2)
-    assert_order(OrderedColumn(y), y)
-    assert_sums(average_distance(OrderedColumn(x), y), x, y)
+from columns import near
+from sdckit.kernels.ranks import (
+    OrderedColumn,
+    average_distance,
+    gap_distance,
+    largest_absolute,
+    largest_squared,
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,28 +39,12 @@ def masked_millions(millions):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quantised", [False, True])
-def test_millions_of_rows_equal_plain_numpy(millions, masked_millions, quantised, monkeypatch):
+def test_millions_of_rows_equal_plain_numpy(millions, masked_millions):
     _, ordered = millions
     y, expected = masked_millions
-    monkeypatch.setattr(packed_sort, "QUANTISED", 1 if quantised else 1 << 40)
     assert not ordered.tied
     found = average_distance(ordered, y)
     assert (found.absolute2, found.squared4) == expected
-
-
-def test_quantised_keys_keep_the_order_across_the_cells_of_their_histogram(monkeypatch):
-    """The counts are chosen so that a rounded key of one cell would pass the first key of the next."""
-    monkeypatch.setattr(packed_sort, "QUANTISED", 1)
-    n, below, edge = 4_300_004, 2_756_217, 1.0625
-    values = np.concatenate(
-        [
-            np.linspace(0.1, 0.9, below),
-            [1.01, 1.02, np.nextafter(edge, 0), edge],
-            np.linspace(1.1, 9.0, n - below - 4),
-        ]
-    )
-    assert np.array_equal(OrderedColumn(values).order, np.arange(n))
 
 
 def test_sums_beyond_63_bits_are_exact(millions):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import command
 import naive
-from sdckit.kernels.mdav import far_list, float32_copy, float32_scan, groups, state, tree_build, tree_search
+from sdckit.kernels.mdav import groups, scan, state, tree
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from textbook import textbook
 
@@ -63,8 +63,8 @@ def calls(monkeypatch):
 
         monkeypatch.setattr(module, name, counted)
 
-    spy(tree_build, "build_tree")
-    spy(float32_scan, "fill_blocks")
+    spy(tree, "build_tree")
+    spy(scan, "fill_blocks")
     return seen
 
 
@@ -150,7 +150,7 @@ def test_without_its_margin_the_copy_would_mislead(monkeypatch, path):
     points = mdav_points(table("crowded", 2000, 2, seed=5))
     expected = textbook(points, 3)
     np.testing.assert_array_equal(mdav_groups(points, 3, points), expected)
-    for module in (float32_copy, tree_build, float32_scan):
+    for module in (state, tree, scan):
         monkeypatch.setattr(
             module, "set_absolute_margin", lambda rounded, _largest: rounded.margin[1:].fill(0)
         )
@@ -197,9 +197,9 @@ def test_the_choice_of_the_way(calls):
 def test_equal_records_do_not_make_the_tree_slow(shape):
     points = mdav_points(table(shape, 16_000, 2, seed=6))
     book = state.start(points, 3)
-    tree = tree_build.build_tree(book, float32_copy.rounded_copy(points))
-    tree_search.advance(tree, far_list.empty_list(book), 3, 100_000)
-    assert book.counters[state.WORK] / book.counters[state.FORMED] < len(tree.smallest) / 10
+    grown = tree.build_tree(book, state.rounded_copy(points))
+    tree.advance(grown, tree.empty_list(book), 3, 100_000)
+    assert book.counters[state.WORK] / book.counters[state.FORMED] < len(grown.smallest) / 10
 
 
 @pytest.mark.parametrize("path", [None, *PATHS])
@@ -212,7 +212,7 @@ def test_progress_goes_up_to_the_end(monkeypatch, path):
         yield shares.append
 
     monkeypatch.setattr(groups.progress, "track", track)
-    monkeypatch.setattr(groups, "CELLS", 1_000_000)
+    monkeypatch.setattr(groups, "STEP", 50_000)
     if path:
         force(monkeypatch, path)
     mdav_groups(table("correlated", 6000, 8, seed=4), 3)

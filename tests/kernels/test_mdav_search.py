@@ -4,10 +4,10 @@ import numba
 import numpy as np
 import pytest
 
-from sdckit.kernels.mdav import far_list, lanes, state, tree_build, tree_search
-from sdckit.kernels.mdav.float32_copy import rotate, rounded_copy
+from sdckit.kernels.mdav import state
+from sdckit.kernels.mdav import tree as searching
 from sdckit.kernels.mdav.groups import mdav_points
-from sdckit.kernels.mdav.lanes import LANES
+from sdckit.kernels.mdav.state import LANES, rotate, rounded_copy
 
 # --- 16 lanes ---
 
@@ -23,9 +23,9 @@ def sums_of_squares(differences):
 @numba.njit
 def measured(block, boxes, query):
     found = np.full((3, 3 * LANES), -1, np.float32)
-    lanes.record_distances(block, 16, query, found[0])
-    lanes.least_box_distances(boxes, 0, query, found[1])
-    lanes.largest_box_distances(boxes, 0, query, found[2])
+    state.record_distances(block, 16, query, found[0])
+    state.least_box_distances(boxes, 0, query, found[1])
+    state.largest_box_distances(boxes, 0, query, found[2])
     return found
 
 
@@ -57,8 +57,8 @@ def test_lanes_are_the_bits_of_an_integer():
 
     @numba.njit
     def bits(distances, limit):
-        within, beyond = lanes.lanes_within(distances, 16, limit), lanes.lanes_beyond(distances, 16, limit)
-        return within, beyond, lanes.lowest_lane(within)
+        within, beyond = state.lanes_within(distances, 16, limit), state.lanes_beyond(distances, 16, limit)
+        return within, beyond, state.lowest_lane(within)
 
     assert bits(distances, np.float32(2)) == (0b1010, 0xFFFF - 0b110, 1)
     assert bits(distances, np.float32(9))[1] == 0xFFF0
@@ -70,7 +70,7 @@ def test_lanes_are_the_bits_of_an_integer():
 
 def start(points, k=3):
     book, rounded = state.start(points, k), rounded_copy(points)
-    return book, tree_build.build_tree(book, rounded), far_list.empty_list(book)
+    return book, searching.build_tree(book, rounded), searching.empty_list(book)
 
 
 def rows_below(tree, node):
@@ -88,7 +88,7 @@ def rows_below(tree, node):
 @pytest.mark.parametrize("n", [5, 16, 17, 250, 300, 5000])
 def test_each_box_is_the_smallest_around_the_ungrouped_records(n):
     book, tree, far = start(mdav_points(np.random.default_rng(n).integers(0, 40, (n, 3)).astype(float)))
-    tree_search.advance(tree, far, 3, n // 2)
+    searching.advance(tree, far, 3, n // 2)
     ungrouped = np.flatnonzero(book.slots >= 0)
     assert len(ungrouped) == book.counters[state.LEFT]
     top = range(len(tree.below) - LANES, len(tree.below))
@@ -109,7 +109,7 @@ def test_each_box_is_the_smallest_around_the_ungrouped_records(n):
 @numba.njit
 def farthest(far, book, rounded, point, patience):
     rotate(point, rounded.axes, rounded.query)
-    return far_list.scan_list(far, book, rounded, point, patience)
+    return searching.scan_list(far, book, rounded, point, patience)
 
 
 @pytest.mark.parametrize("p", [1, 2, 13])
@@ -117,7 +117,7 @@ def test_the_list_finds_the_farthest_ungrouped_record(p):
     rng = np.random.default_rng(p)
     points = mdav_points(rng.integers(-9, 10, (1000, p)).astype(float))  # with ties
     book, tree, far = start(points)
-    tree_search.advance(tree, far, 3, 2000)
+    searching.advance(tree, far, 3, 2000)
     ungrouped = np.flatnonzero(book.slots >= 0)
     assert 3 < len(ungrouped) < 1000
     for point in rng.normal(size=(50, p)):
@@ -132,6 +132,6 @@ def test_the_tree_is_searched_where_the_list_excludes_no_record():
     # All records are corners of a cube, as far from its centre as each other: the list has no end.
     corners = np.random.default_rng(0).integers(0, 2, (16_000, 4)).astype(float) * 2 - 1
     book, tree, far = start(corners)
-    tree_search.advance(tree, far, 3, 100_000)
-    assert far.patience[0] == tree_search.LEAST
+    searching.advance(tree, far, 3, 100_000)
+    assert far.patience[0] == searching.LEAST
     assert book.counters[state.WORK] / book.counters[state.FORMED] < len(tree.smallest) / 10

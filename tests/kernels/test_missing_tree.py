@@ -7,7 +7,7 @@ import pytest
 
 import naive
 import naive_masking_groups as twins
-from sdckit.kernels.mdav import groups, missing_cells, missing_search, missing_tree
+from sdckit.kernels.mdav import groups, missing
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.masking import vmdav
 from sdckit.masking.microaggregation import mdav_numbers
@@ -124,7 +124,7 @@ def test_the_best_mean_of_all_choices_of_columns(sign):
         choices = itertools.product([False, True], repeat=size)
         sets = [np.append(always, terms[list(choice)]) for choice in choices]
         best = min(sign * cells.mean() for cells in sets if len(cells))
-        total, count = missing_search.join_terms.py_func(terms.copy(), size, sign, always.sum(), common)
+        total, count = missing.join_terms.py_func(terms.copy(), size, sign, always.sum(), common)
         assert sign * total / count == pytest.approx(best, rel=1e-12)
 
 
@@ -133,18 +133,18 @@ def test_where_a_running_sum_lost_the_values_rows_are_added_up(monkeypatch):
     points[-3:] = 1e16  # grouped first; what is left of the sum without them are rounding errors
     expected = twins.mdav_with_gaps(points, 3)
     np.testing.assert_array_equal(group_points(points, 3), expected)
-    monkeypatch.setattr(missing_cells, "UNIT", 0.0)  # as if the running sum were exact
+    monkeypatch.setattr(missing, "UNIT", 0.0)  # as if the running sum were exact
     assert (group_points(points, 3) != expected).any()
 
 
 def test_trees_are_built_again_and_progress_goes_up_to_the_end(monkeypatch):
-    built, shares = [], []
+    built, shares, build_tree = [], [], missing.build_tree
 
     def spy(points, rows):
         built.append(len(rows))
-        return missing_tree.build_tree(points, rows)
+        return build_tree(points, rows)
 
-    monkeypatch.setattr(missing_cells, "build_tree", spy)
+    monkeypatch.setattr(missing, "build_tree", spy)
     monkeypatch.setattr(groups, "STEP", 1000)
     points = points_with_gaps("correlated", "at random", 0.1, 1500, 4, seed=8)
     found = groups.group_incomplete(points, 3, shares.append)

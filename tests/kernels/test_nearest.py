@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import naive_candidates as naive
-from sdckit.kernels.candidates import Side
-from sdckit.kernels.nearest import count_nearest
+from sdckit.kernels.candidates import Side, count_nearest
 
 TOLERANCE = 1e-9
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sdckit.kernels import normal_draws as module
+from sdckit.kernels import draws as module
+from sdckit.kernels.draws import EDGE, LAYERS, SHARE, WIDTH, normals
 from sdckit.kernels.jit import kernel
-from sdckit.kernels.normal_draws import EDGE, LAYERS, SHARE, WIDTH, normals
 
 N = 2_000_000
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import naive
 import sdckit as sdc
 from columns import SHAPES, column
-from sdckit.kernels.rank_distance import OrderedColumn, tie_sum
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import OrderedColumn, largest_absolute, largest_squared, tie_sum
 from sdckit.kernels.tie_rules import TIES, AlignedColumn, distance, random_level
 
 pytestmark = pytest.mark.usefixtures("short_columns")

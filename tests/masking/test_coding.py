@@ -11,7 +11,7 @@ import naive_masking_coding as naive
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.core.registry import METHODS
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import largest_absolute, largest_squared
 from sdckit.masking.coding import (
     bases_of,
     coding_window,

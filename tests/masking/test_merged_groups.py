@@ -10,8 +10,8 @@ import naive_masking_groups as twins
 import sdckit as sdc
 from maskings import fails
 from microaggregations import NAN, holes, lines
-from sdckit.kernels import group_merge
-from sdckit.kernels.group_merge import merge_small_groups
+from sdckit.kernels import group_changes
+from sdckit.kernels.group_changes import merge_small_groups
 from sdckit.kernels.mdav.groups import mdav_points
 from sdckit.masking import group_means
 from sdckit.masking.group_means import publish
@@ -100,7 +100,7 @@ def test_a_search_in_small_steps_merges_the_same_groups(monkeypatch):
     rng = np.random.default_rng(1)
     centres, counts = rng.normal(size=(300, 4)).round(1), rng.integers(0, 6, 300)
     merged = merge_small_groups(centres, counts, 5)
-    monkeypatch.setattr(group_merge, "STEP", 1)
+    monkeypatch.setattr(group_changes, "STEP", 1)
     np.testing.assert_array_equal(merge_small_groups(centres, counts, 5), merged)
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from sdckit.kernels.mdav import flat_scan, state
 from sdckit.kernels.mdav import groups as partition
+from sdckit.kernels.mdav import scan, state
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.masking.group_means import within_share
 from sdckit.masking.microaggregation import individual_ranking, mdav
@@ -87,7 +87,6 @@ def test_mdav_with_missing_cells_forms_the_twins_groups(*, name, n, p, k, share,
 def test_mdav_in_small_steps_forms_the_same_groups(monkeypatch):
     values = lines("normal", 500, 3, seed=2)
     expected, expected_holes = mdav_groups(values, 3), mdav_groups(holes(values, 0.1), 3)
-    monkeypatch.setattr(partition, "CELLS", 1)
     monkeypatch.setattr(partition, "STEP", 1)
     np.testing.assert_array_equal(mdav_groups(values, 3), expected)
     np.testing.assert_array_equal(mdav_groups(holes(values, 0.1), 3), expected_holes)
@@ -95,13 +94,13 @@ def test_mdav_in_small_steps_forms_the_same_groups(monkeypatch):
 
 def test_mdav_subtracts_rows_in_ascending_order():
     points = lines("lognormal", 300, 4, seed=9)
-    flat = flat_scan.start(points, 40)
-    assert not flat_scan.advance(flat, 40, 1)
+    book = state.start(points, 40)
+    assert not scan.advance(scan.fill_blocks(book, state.rounded_copy(points)), 40, 1)
     total = [naive.row_by_row_sum(column) for column in points.T]
-    for rows in (np.flatnonzero(flat.slots < 0)[flat.groups[flat.slots < 0] == number] for number in (0, 1)):
+    for rows in (np.flatnonzero(book.slots < 0)[book.groups[book.slots < 0] == number] for number in (0, 1)):
         for row in rows:
             total -= points[row]
-    np.testing.assert_array_equal(flat.total, total)
+    np.testing.assert_array_equal(book.total, total)
 
 
 def test_mdav_does_not_depend_on_memory_order():

@@ -9,8 +9,8 @@ import naive
 import naive_masking_groups as twins
 from microaggregations import NAN, column, holes, lines, sets
 from sdckit.core.registry import METHODS
+from sdckit.kernels.group_changes import swap_members
 from sdckit.kernels.mdav.groups import mdav_groups
-from sdckit.kernels.member_swaps import swap_members
 from sdckit.masking import optimal_univariate as optimal
 from sdckit.masking import pca_microaggregation as projections
 from sdckit.masking import vmdav as varying

@@ -11,7 +11,7 @@ import naive_masking_noise as naive
 import sdckit as sdc
 from contract import data
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.masking.moment_preserving import BLOCK, _blocks, moment_preserving_noise, romm, space_of
 from sdckit.masking.noise import (

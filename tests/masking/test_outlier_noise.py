@@ -9,7 +9,7 @@ import naive_masking_noise as naive
 import sdckit as sdc
 from contract import data
 from maskings import NAN, generator
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from sdckit.masking.noise import noise
 from sdckit.masking.outlier_noise import SAMPLE, noise_scale, outlier_noise, robust_distances
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import naive_masking_shuffles as twins
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.kernels.normal_draws import normals
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.draws import normals
+from sdckit.kernels.ranks import OrderedColumn
 from sdckit.masking.swapping import Orders, rank_noise, rank_swap
 from swappings import check_values_kept
 

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 import naive_masking_shuffles as slow
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from sdckit.masking.shuffling import (
     Scores,
     classes_of,

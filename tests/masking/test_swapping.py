@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.kernels.packed_sort import SMALL
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import SMALL, largest_absolute, largest_squared
 from sdckit.masking.swapping import Orders, SwapParameters, largest_move, rank_swap
 from sdckit.masking.swapping_kernels import swap_ranks, swap_stack
 from swappings import check_displacement, check_values_kept

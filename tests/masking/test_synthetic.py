@@ -10,7 +10,7 @@ import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from naive import middle_ranks2
 from sdckit.core.registry import METHODS
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from sdckit.masking.noise import correlated_noise
 from sdckit.masking.synthetic import copula, correlation_root, ipso, orthonormal_basis, quantiles_at, resample
 

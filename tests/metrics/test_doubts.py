@@ -141,6 +141,17 @@ def test_pandas_tables_with_the_same_labels_in_another_order():
     assert warnings_of(other, ours, untouched=None) == []
 
 
+def test_metrics_by_themselves_warn_of_labels_in_another_order_where_pairs_matter():
+    ours, theirs = (one.select("a", "b").to_pandas() for one in (DATA, MASKED))
+    for function in (sdc.brmae, sdc.mse, sdc.linkage):
+        with pytest.warns(UserWarning, match="same index labels in another order.*sort both alike"):
+            function(ours, theirs[::-1])
+        function(ours, theirs)
+    with pytest.warns(UserWarning, match="same index labels in another order"):
+        sdc.brmae(ours["a"], theirs["a"][::-1])
+    sdc.ks(ours, theirs[::-1])  # compares distributions
+
+
 def test_columns_to_be_dropped_that_are_still_there():
     text = "the masked file still has columns to be dropped: 'id'; remove them first"
     assert warnings_of(MASKED, drop="id", untouched=None) == [text]

@@ -1,5 +1,6 @@
 """Risks beside linkage equal the slow ones that were written from the definitions alone."""
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -17,7 +18,8 @@ def test_uniques_and_floor_equal_the_slow_ones(seed):
     case = drawn_case(seed)
     found = score_uniques(case.pair, per_record=True)
     assert found.value.overall == pytest.approx(uniques(case.published, case.release), abs=1e-12)
-    assert found.parts["floor"] == pytest.approx(floor(case.published, case.release), abs=1e-12)
+    slow = floor(case.published, case.release, case.original)
+    assert found.parts["floor"] == pytest.approx(slow, abs=1e-12)
     assert found.records.mean() == pytest.approx(found.value.overall)
 
 
@@ -46,6 +48,20 @@ def test_uniques_stand_beside_linkage_with_the_floor():
         "0 of 100 records stand alone on what is published unmasked, town, sex; "
         "no masking of the others brings linkage below 0.333"
     )
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of the changed column
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_linkage_is_never_below_the_floor_where_unmasked_cells_were_changed(share):
+    rng = np.random.default_rng(3)
+    town, sex = rng.integers(0, 40, 200).astype(str), rng.integers(0, 2, 200).astype(str)
+    data = pl.DataFrame({"income": rng.lognormal(5, 1, 200), "town": town, "sex": sex})
+    masked = sdc.mask(data, "noise", percent=300, columns="income", rng=1).with_columns(
+        town=pl.Series(np.where(rng.random(200) < share, rng.permutation(town), town))
+    )
+    found = sdc.evaluate(data, masked, columns="income", metrics=["linkage", "uniques"])
+    assert found["linkage"] >= found.parts["uniques"]["floor"]
+    assert found.parts["uniques"]["floor"] == 2 / 200  # of sex alone
 
 
 def test_recommend_says_at_once_what_cannot_be_reached():

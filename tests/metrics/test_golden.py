@@ -10,7 +10,7 @@ import pytest
 
 import naive
 import sdckit as sdc
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.ranks import OrderedColumn
 
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")
 FILES = sorted(path.stem for path in FOLDER.glob("*_*.csv")) or ["Tarragona_mdav_k3"]

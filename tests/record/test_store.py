@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 import sdckit as sdc
-from command import contents, run_here
+from command import contents, good, put, run_here
 from kept import NOISE, ROLES, only_entry, people, put_people, store_in
+from sdckit.cli import commands
+from sdckit.engines import parquet_files
 from sdckit.io import atomic
+from sdckit.io.digest import sha256_of
 from sdckit.record import keeping, private_files
 from sdckit.record import store as stores
 from sdckit.record.entry import DamagedRecord
@@ -93,8 +96,6 @@ def test_a_record_that_cannot_be_written_leaves_nothing_and_no_file(tmp_path, re
 
 
 def test_a_file_that_cannot_be_named_has_no_record(tmp_path, release, monkeypatch):
-    from sdckit.io import atomic
-
     def refuse(*_given, **_named):
         raise FileExistsError("'out.csv' exists already")
 
@@ -273,3 +274,37 @@ def test_times_are_in_utc_and_no_plain_mask_is_recorded(tmp_path, release):
     put_people(tmp_path)
     assert run_here(tmp_path, "mask", "data.csv", "-o", "m.csv", *NOISE, *ROLES).returncode == 0
     assert Store.at().ids() == []
+
+
+@pytest.mark.parametrize("form", ["file", "folder"])
+def test_a_record_names_the_bytes_that_were_measured(tmp_path, monkeypatch, form):
+    if form == "file":
+        data = put_people(tmp_path)
+    else:
+        data = put(tmp_path, "data/.keep", "").parent
+        put_people(data, name="part.parquet")
+    digest, read = private_files.digest_of_file(data), commands.read_original
+
+    def read_and_replace(path, *more):
+        source = read(path, *more)
+        (data if form == "file" else data / "new").write_text("another file")
+        return source
+
+    monkeypatch.setattr(commands, "read_original", read_and_replace)
+    words = ["--release", *NOISE, *ROLES, "--private", "record", "--private-report", "r.html"]
+    good(tmp_path, "mask", data.name, "-o", "out.csv", *words)
+    assert only_entry(store_in(tmp_path)).input["sha256"] == digest
+    assert digest in (tmp_path / "r.html").read_text()
+
+
+def test_a_folder_that_gains_a_file_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    folder = put(tmp_path, "data/.keep", "").parent
+    put_people(folder, name="a.parquet")
+
+    def digest_and_add(path):
+        put_people(folder, name="b.parquet")
+        return sha256_of(path)
+
+    monkeypatch.setattr(parquet_files, "sha256_of", digest_and_add)
+    done = run_here(tmp_path, "mask", "data", "-o", "out.csv", "--engine", "memory", *NOISE, *ROLES)
+    assert (done.returncode, "start again" in done.stderr) == (2, True)

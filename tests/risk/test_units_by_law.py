@@ -8,7 +8,9 @@ import pytest
 
 import attacker
 import sdckit as sdc
-from sdckit.risk.units import ALL_ROWS, _best_pairing
+from sdckit.metrics.pair import Pair, pair_of
+from sdckit.risk.attribute_disclosure import keep_columns
+from sdckit.risk.units import ALL_ROWS, _best_pairing, read_units
 
 COLUMNS = ["a", "b"]
 
@@ -122,3 +124,68 @@ def test_rows_of_a_firm_are_found_together_where_nothing_is_drawn(method, k):
     result = sdc.evaluate(table, masked, method=method, parameters={"k": k}, metrics=metrics, **roles)
     assert result["linkage"] >= np.mean([1 / count for count in alike]) - 1e-12
     assert result["linkage_sure"] == pytest.approx(np.mean([count == 1 for count in alike]))
+
+
+def hidden(table, *, keep_order=False, **roles):
+    """Measure a noised file without the number of the firm, its rows kept in place or known by a key."""
+    roles = {"columns": COLUMNS, "drop": "firm", "untouched": "month"} | roles
+    if not keep_order:
+        table, roles = table.with_row_index("row"), roles | {"key": "row"}
+    masked = sdc.mask(table, "noise", percent=150, rng=1, **roles)
+    if not keep_order:
+        masked = masked.with_columns(table["row"])
+    metrics, parameters = ["linkage", "linkage_sure"], {"percent": 150}
+    return sdc.evaluate(table, masked, method="noise", parameters=parameters, metrics=metrics, **roles)
+
+
+def with_weight(table, weights):
+    """Give each firm a weight, which the intruder does not know."""
+    return table.with_columns(weight=pl.Series(np.asarray(weights)[table["firm"].to_numpy()]))
+
+
+def test_rows_of_a_firm_that_share_a_weight_are_read_together():
+    table, roles = panel(), {"weights": "weight", "unknown": "weight"}
+    alone = hidden(with_weight(table, np.ones(40)), **roles)
+    shown = hidden(with_weight(table, 1 + np.arange(40) / 7), **roles)
+    assert shown["linkage"] > 2 * alone["linkage"]
+    assert shown["linkage_sure"] > 2 * alone["linkage_sure"]
+    assert "drop or mask weight, or name firm as unit" in " ".join(shown.notes)
+    assert "firm" not in " ".join(alone.notes)
+
+
+def test_rows_of_a_firm_beside_each_other_are_read_together():
+    shuffled, sorted_ = (hidden(table, keep_order=True) for table in (panel(), panel().sort("firm", "month")))
+    assert sorted_["linkage"] > 2 * shuffled["linkage"]
+    assert "shuffle the rows, or name firm as unit" in " ".join(sorted_.notes)
+    assert "firm" not in " ".join(shuffled.notes)
+
+
+def test_weights_that_most_firms_share_show_no_firm():
+    weights = np.arange(40) % 15
+    found = hidden(with_weight(panel(), 1 + weights), weights="weight", unknown="weight")
+    assert "firm" not in " ".join(found.notes)
+
+
+def test_firms_whose_weight_is_their_own_are_read_where_they_are_most():
+    table = panel()
+    weights = np.minimum(np.arange(40), 34)  # six firms share one
+    found = hidden(with_weight(table, 1 + weights), weights="weight", unknown="weight")
+    every = hidden(with_weight(table, 1 + np.arange(40)), weights="weight", unknown="weight")
+    assert every["linkage"] / 2 < found["linkage"] <= every["linkage"]
+
+
+def test_regions_of_many_rows_are_no_units():
+    table = panel().drop("month").with_columns(firm=pl.col("firm") % 4)
+    found = hidden(with_weight(table, np.arange(4)), untouched="weight", unknown="weight")
+    assert "firm" not in " ".join(found.notes)
+
+
+def test_searches_read_the_units_that_a_release_shows():
+    table = with_weight(panel(), 1 + np.arange(40) / 7)
+    roles = {"columns": COLUMNS, "drop": "firm", "untouched": "month", "unknown": "weight"}
+    original = sdc.prepare(table, **roles)
+    released = pair_of(original, table.drop("firm"))
+    keep_columns(original)
+    searched = Pair(original.without_table(), original.values)
+    assert read_units(searched).shown_by == read_units(released).shown_by == ("weight",)
+    assert np.array_equal(read_units(searched).numbers, read_units(released).numbers)

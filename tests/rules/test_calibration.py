@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 import naive_calibration as naive
 from calibrations import NAMES, RULES, check_kept, least_by_scipy, problem_of
-from sdckit.rules import rules_of
-from sdckit.rules.calibration import Problem, Totals, calibrated, exact_total, grid, one_column
+from sdckit.rules.calibrate import (
+    Problem,
+    Totals,
+    calibrated,
+    exact_total,
+    nearest_in_column,
+    rounded_to_sum,
+)
+from sdckit.rules.rules import rules_of
 
 NAN = float("nan")
 
@@ -159,7 +166,7 @@ def test_one_column_equals_its_twin(seed, digits):
     weights = np.round(rng.uniform(0.5, 9, 30), 1)
     low, high = (np.where(values == 0, 0.0, side) for side in (np.minimum(values, -3.0), values + 2.0))
     target = float(weights @ (low + rng.random() * (high - low)))
-    found = one_column.nearest(values, weights, low, high, target)
+    found = nearest_in_column(values, weights, low, high, target)
     assert found == pytest.approx(naive.calibrated_column(values, weights, low, high, target), abs=1e-7)
     assert weights @ found == pytest.approx(target, abs=1e-9)
 
@@ -171,7 +178,7 @@ def test_weighted_sums_on_a_grid_are_nearly_as_near_as_any(seed):
     cells, weights = rng.uniform(0, 50, 10), rng.integers(10, 99, 10).astype(float)
     target = float(np.rint(weights @ cells))
     wide = np.full(10, 100.0)
-    found = grid.rounded(cells, weights, -wide, wide, target, rng)
+    found = rounded_to_sum(cells, weights, -wide, wide, target, rng)
     assert (np.abs(found - cells) < 1).all()
     best = naive.least_miss(np.floor(cells), weights, target)
     assert best <= abs(weights @ found - target) <= best + 8

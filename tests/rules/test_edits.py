@@ -12,7 +12,7 @@ from sdckit.masking.mask_table import NO_RULE, mask_prepared
 from sdckit.metrics.original import Original as PreparedOriginal
 from sdckit.metrics.pair import pair_of
 from sdckit.risk.facts import facts_of, fits
-from sdckit.rules.edits import edits_of, named_columns
+from sdckit.rules.rules import edits_of, named_columns
 
 TABLE = pl.DataFrame(
     {

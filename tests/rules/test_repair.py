@@ -11,7 +11,8 @@ from maskings import NAN, fails, generator
 from repairs import NAMES, check_repair
 from sdckit.core.decimals import Step
 from sdckit.masking import column_steps, rounded
-from sdckit.rules import Rules, blocks, repair, repair_milp, repair_vertices, rules_of
+from sdckit.rules import repair
+from sdckit.rules.rules import Rules, rules_of
 
 SUM = ((1, -1, -1), True, 0)
 POSITIVE = [((-1, 0, 0), False, 0), ((0, -1, 0), False, 0), ((0, 0, -1), False, 0)]
@@ -89,7 +90,7 @@ def test_missing_cells_void_a_rule_and_stay():
 @pytest.mark.parametrize("decimals", [None, [0, 0], [1, 1]])
 def test_a_column_with_one_allowed_value_gets_it_from_below_and_above(decimals):
     rules = rules_of(["A = 5", "3 = -B"], ["A", "B"], np.zeros((0, 2)))
-    block = blocks.blocks_of(rules.columns, rules.rules, np.array([True, True]), np.ones(2), None)
+    block = repair.blocks_of(rules.columns, rules.rules, np.array([True, True]), np.ones(2), None)
     assert [each.bounds.tolist() for each in block] == [[[5.0], [5.0]], [[-3.0], [-3.0]]]
     table = np.array([[4.0, -4.0], [5.0, -3.0], [7.0, 2.0]])
     assert rules.repaired(table, decimals, [True, True]).tolist() == [[5.0, -3.0]] * 3
@@ -191,7 +192,7 @@ def test_the_check_sees_the_dearest_column_first(monkeypatch):
     rules, listed = rules_named("sum")
     table = np.array([[5.0, 4.0, -2.0], [30.0, 1.0, 2.0], [4.0, 1.0, 1.0]])
     check_repair(rules, listed, table)
-    monkeypatch.setattr(blocks, "_costs", lambda spreads: spreads)
+    monkeypatch.setattr(repair, "_costs", lambda spreads: spreads)
     assert fails(check_repair, rules, listed, table)
 
 
@@ -202,10 +203,10 @@ def test_the_check_sees_the_dearest_column_first(monkeypatch):
 @settings(max_examples=25)
 def test_plain_arithmetic_and_the_programme_agree(table):
     rules, _ = rules_named("positive sum")
-    (block,) = blocks.blocks_of(
+    (block,) = repair.blocks_of(
         rules.columns, rules.rules, np.ones(3, bool), np.array([3.0, 2.0, 1.0]), [0, 0, 0]
     )
-    quick, thorough = repair.repair_block(block, table), repair_milp.solved(block, table)
+    quick, thorough = repair.repair_block(block, table), repair.solved(block, table)
     spread = np.array([3.0, 2.0, 1.0])
     for before, one, other in zip(table, quick, thorough, strict=True):
         assert naive.cost(before, one, spread) == pytest.approx(naive.cost(before, other, spread))
@@ -216,9 +217,9 @@ def test_plain_arithmetic_and_the_programme_agree(table):
 @settings(max_examples=4)
 def test_the_programme_finds_the_nearest_point_by_itself(name, table, free):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repair_vertices, "MOST", -1)
-        patch.setattr(blocks.Block, "disjoint_sums", [])
-        patch.setattr(blocks.Block, "may_need_solver", True)
+        patch.setattr(repair, "MOST", -1)
+        patch.setattr(repair.Block, "disjoint_sums", [])
+        patch.setattr(repair.Block, "may_need_solver", True)
         check_repair(*rules_named(name), table, free=free)
 
 
@@ -229,9 +230,9 @@ def test_the_programme_finds_the_nearest_point_without_a_grid(name):
     free = [True] * table.shape[1]
     expected = rules.repaired(table, None, free)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repair_vertices, "MOST", -1)
-        patch.setattr(blocks.Block, "disjoint_sums", [])
-        patch.setattr(blocks.Block, "may_need_solver", True)
+        patch.setattr(repair, "MOST", -1)
+        patch.setattr(repair.Block, "disjoint_sums", [])
+        patch.setattr(repair.Block, "may_need_solver", True)
         found = rules.repaired(table, None, free)
     assert not rules.violations(found).any()
     spread = table.std(axis=0, ddof=1)

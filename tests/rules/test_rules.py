@@ -16,7 +16,8 @@ from sdckit.core.table import Table
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
 from sdckit.risk.intervals import shuffled_pairs
-from sdckit.rules import Rules, discover, rules_of
+from sdckit.rules import discover
+from sdckit.rules.rules import Rules, rules_of
 
 NAMES = ["A", "B", "C", "D"]
 NOTHING = np.zeros((2, 4))

@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 
 import naive_rules as naive
 import sdckit as sdc
+from file_transport import engine
 from maskings import NAN, fails, generator
 from repairs import NAMES, check_repair
+from sdckit.engines.masking import mask_files
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
+from sdckit.metrics.statistics import guarded_values
 from sdckit.risk.distances import breaks_rules
-from sdckit.rules import blocks, repair_vertices, rules_of
+from sdckit.rules import repair
+from sdckit.rules.rules import rules_of
 
 NOTHING = np.zeros((0, 3))
 POSITIVE = [((-1, 0, 0), False, 0), ((0, -1, 0), False, 0), ((0, 0, -1), False, 0)]
@@ -155,15 +159,15 @@ def test_no_grid_point_is_nearer(name, table, free):
 @settings(max_examples=3)
 def test_the_programme_finds_the_nearest_point_by_itself(table):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repair_vertices, "MOST", -1)
-        patch.setattr(blocks.Block, "disjoint_sums", [])
+        patch.setattr(repair, "MOST", -1)
+        patch.setattr(repair.Block, "disjoint_sums", [])
         check_repair(*rules_named("linked sums"), table)
 
 
 def test_linked_sums_are_restored_without_the_solver(monkeypatch):
     rules = rules_of(["A = B + C +- 1", "D = E + F +- 1", "A <= D + 90"], list("ABCDEF"), np.zeros((0, 6)))
     table = np.array([[9.0, 1, 1, 1, 9, 1], [1, 9, 1, 9, 1, 1], [9, 1, 1, 9, 1, 1], [1, 9, 1, 1, 9, 1]])
-    monkeypatch.setattr("sdckit.rules.repair_milp.solved", None)
+    monkeypatch.setattr("sdckit.rules.repair.solved", None)
     found = rules.repaired(table, [0] * 6, [True] * 6)
     assert not rules.broken(found).any()
 
@@ -236,3 +240,41 @@ def test_records_within_the_tolerance_are_not_corrected_by_intruders():
     assert not breaks_rules(Pair(prepare(x), y, rules=near))
     assert np.array_equal(near.projected(y, np.ones(3)), y)
     assert breaks_rules(Pair(prepare(x), y + np.array([0.5, 0.0, 0.0]), rules=near))
+
+
+# --- elsewhere ---
+
+
+def one_sum(n):
+    """Records with T = A + B, missed by 1 or 2 in half of them."""
+    rng = generator(8)
+    parts = np.round(rng.lognormal(6, 1, (n, 2)))
+    off = rng.choice([-2, -1, 1, 2], n) * (rng.permutation(n) < n / 2)
+    return np.column_stack([parts.sum(axis=1) + off, parts])
+
+
+def test_engines_keep_tolerances(tmp_path):
+    pl.DataFrame(one_sum(60), schema=["T", "A", "B"]).write_parquet(tmp_path / "in.parquet")
+    made = mask_files(
+        tmp_path / "in.parquet",
+        "noise",
+        transport=engine(blocks=3),
+        decimals=0,
+        rng=4,
+        output=tmp_path / "out.parquet",
+        rules=["T = A + B +- 2"],
+        parameters={"percent": 50.0},
+    )
+    masked = pl.read_parquet(made.path)
+    gap = (masked["T"] - masked["A"] - masked["B"]).abs()
+    assert gap.max() == 2
+    assert made.notes[0].startswith("edit rules hold in every record (T = A + B +- 2): ")
+
+
+def test_totals_that_follow_up_to_a_tolerance_are_withheld_together():
+    values = one_sum(60)
+    values[0] = 1e9, 1e9, 0.0  # one record makes up the totals of T and A
+    for text in ("T = A + B", "T = A + B +- 2"):
+        shown = guarded_values(["T", "A", "B"], values, rules_of(text, ["T", "A", "B"], values))
+        assert shown["total", "B"] == (None, None)
+    assert guarded_values(["T", "B"], values[:, [0, 2]])["total", "B"] != (None, None)

@@ -8,12 +8,11 @@ import pytest
 
 import naive_calibration as naive
 import sdckit as sdc
-from sdckit.metrics.estimates.guarded import public_rows
-from sdckit.metrics.estimates.guards import EXACT
+from sdckit.estimation.guards import EXACT, public_rows
 from sdckit.metrics.notes import NOT_UNDONE
 from sdckit.record.replay import replay
 from sdckit.record.store import Store
-from sdckit.selection.calibrated_release import UNDONE, with_larger_risks
+from sdckit.selection.calibration import UNDONE, with_larger_risks
 
 COLUMNS = ["turnover", "wages", "materials"]
 TOTALS = ["total(turnover) by sector", "total(wages) by sector"]

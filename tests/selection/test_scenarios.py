@@ -108,7 +108,7 @@ def test_another_process_measures_the_same(survey):
         "per_variable": False,
         "detail": False,
     }
-    task, settings = make_task(original, conditions, settings_of({"mdav": {"k": [4]}}), **options)
+    task, settings, _ = make_task(original, conditions, settings_of({"mdav": {"k": [4]}}), **options)
     sent = pickle.loads(pickle.dumps(task.without_table()))  # noqa: S301 - our own
     here, there = (one.measure(Run(settings[0], 1), 5) for one in (task, sent))
     np.testing.assert_array_equal(here, there)

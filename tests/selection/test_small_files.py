@@ -1,4 +1,4 @@
-"""Files with few records: usual grids shrink to what the data allow, explicit ones are refused."""
+"""Files with few records: grids of a search shrink to what the data allow, those of a sweep are refused."""
 
 import polars as pl
 import pytest
@@ -50,8 +50,26 @@ def test_a_group_size_that_was_asked_for_is_refused(k):
     refusal = r"^the file has 12 records, fewer than k = 13 of mdav; lower k$"
     with pytest.raises(ValueError, match=refusal):
         sdc.sweep(frame(SMALL), {"mdav": {"k": k}}, workers=1)
-    with pytest.raises(ValueError, match=refusal):
-        sdc.recommend(frame(SMALL), max_risk={"dbrl": 0.5}, plan={"mdav": {"k": k}}, workers=1)
+
+
+@pytest.mark.parametrize("grid", [None, {"k": range(2, 14)}])
+@pytest.mark.filterwarnings("ignore:stratum 'tiny' has 3 records")
+def test_a_search_that_a_small_stratum_ends_names_it(grid):
+    """With and without a grid: no stronger setting would help, since the stratum has none."""
+    data = frame(40).with_columns(g=pl.Series(["a"] * 37 + ["tiny"] * 3))
+    choice = sdc.recommend(data, max_risk={"dbrl": 0.01}, plan={"mdav": grid}, by="g", workers=1)
+    (sentence,) = choice.sentences
+    assert not choice.met
+    assert "stratum 'tiny' has 3 records, fewer than k = 4" in sentence
+    assert ("merge strata" in sentence, "stronger" in sentence) == (True, False)
+
+
+def test_a_named_grid_that_is_cut_is_warned_of_and_one_without_settings_refused():
+    options = {"max_risk": {"dbrl": 0.5}, "workers": 1}
+    with pytest.warns(UserWarning, match="the file has 12 records, fewer than k = 13 of mdav: settings"):
+        assert sdc.recommend(frame(SMALL), plan={"mdav": {"k": [6, 13]}}, **options).met
+    with pytest.raises(ValueError, match="the file has 12 records, fewer than k = 13 of mdav; lower k"):
+        sdc.recommend(frame(SMALL), plan={"mdav": {"k": 13}}, **options)
 
 
 def test_a_usual_grid_of_which_nothing_is_left_is_refused():

@@ -52,7 +52,8 @@ Distances
     within 1e-9) count the same. It is one more attack, run on request.
 
 Beyond linkage
-19. Uniques and floor: classes of the published cells of all known untouched columns, whatever their case.
+19. Uniques: classes of the published cells of all known untouched columns, whatever their case; floor: of
+    those of the cases a, b and c, since changed cells guarantee no link.
 20. Attribute: the largest share over the distances (without any: random links inside F); originals whose
     value is missing are left out; a missing guess is wrong. The constant is the median or the mode (the
     smallest of several) of the published column, the better one. Excess is the difference, negative where

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from intruder_distances import cell_distances, reverse_links
-from intruder_facts import converted, facts, number
+from intruder_facts import column_case, converted, facts, number
 from intruder_release import known_untouched
 
 
@@ -23,9 +23,16 @@ def uniques(published, release):
     return sum(size == 1 for size in sizes) / len(sizes)
 
 
-def floor(published, release):
-    """From the published table, the mean of 1/class size: linkage cannot fall below it by other masking."""
-    sizes = class_sizes(published, known_untouched(release))
+def floor(published, release, original=None):
+    """From the published table, the mean of 1/class size: linkage cannot fall below it by other masking.
+
+    Columns with other cells than the original ones (cases d and e) are no fact.
+    """
+    columns = known_untouched(release)
+    if original is not None:
+        cells = {name: [[converted(c) for c in t[name]] for t in (original, published)] for name in columns}
+        columns = [name for name in columns if column_case(*cells[name])[0] in "abc"]
+    sizes = class_sizes(published, columns)
     return sum(1 / size for size in sizes) / len(sizes)
 
 

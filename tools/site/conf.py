@@ -18,6 +18,7 @@ myst_heading_anchors = 6  # links lead to any heading, by the names that reposit
 suppress_warnings = ["misc.highlighting_failure"]  # signatures are no Python, drafts of jobs no TOML
 html_theme = "furo"  # loads nothing from outside
 html_copy_source = html_show_copyright = html_show_sphinx = False
+html_show_search_summary = False  # which would be read from pages by requests that the file system refuses
 SECTIONS = {  # those named come first, then the others of the folder
     "Tutorial": ["tutorial", "python-tour"],
     "How-to": ["how-to/install", "how-to/choose-a-limit", "how-to/*"],

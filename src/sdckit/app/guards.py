@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sdckit.app.answers import Answer, Refused
-from sdckit.app.faults import print_fault
+from sdckit.cli.faults import print_fault
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -23,10 +23,10 @@ from sdckit.app.screen import (
 from sdckit.core.exposed_records import SURE
 from sdckit.core.scenarios import DEFAULT_SURE, default_sure_limit
 from sdckit.core.text import listed, shortened
+from sdckit.estimation.compare import declared_of
 from sdckit.job.read import Job
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
-from sdckit.metrics.estimates.declared import declared_of
 from sdckit.selection.limits import SUPPRESSED
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from sdckit.app.screen import (
     seen_by,
     session_of,
 )
-from sdckit.rules.near import WIDEST, offer, rules_with_counts
+from sdckit.rules.discover import discovered
 from sdckit.rules.parse import parsed
 
 if TYPE_CHECKING:
@@ -72,21 +72,21 @@ async def _screen(
         messages=messages,
         found=[one | {"ticked": one["rule"] in ticked} for one in found],
         typed="\n".join(own),
-        widest=WIDEST if len(original.columns) > WIDEST else None,
         checks=await session.work(checked_rules, original, own),
     )
 
 
 def found_rules(session: Session, original: Original) -> list[dict[str, Any]]:
-    """Return the rules that hold in the file, or nearly, found once for each set of variables."""
+    """Return the rules that hold in the file, found once for each set of variables."""
     prepared = session.require_file().prepared
     if "rules" not in prepared or prepared.get("rules of") != original.columns:
-        counted = rules_with_counts(original.columns, original.values)[:SHOWN]
+        rules = discovered(original.columns, original.values)[:SHOWN]
+        complete = [~np.isnan(original.matrix(list(rule.columns))).any(axis=1) for rule in rules]
         prepared |= {
             "rules of": original.columns,
             "rules": [
-                {"rule": one.tolerant.text, "text": offer(one).removeprefix(one.tolerant.text)}
-                for one in counted
+                {"rule": rule.text, "text": f" holds in all {np.count_nonzero(seen):,} records"}
+                for rule, seen in zip(rules, complete, strict=True)
             ],
         }
     found: list[dict[str, Any]] = prepared["rules"]

@@ -14,8 +14,8 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sdckit.app.answers import DRAINED, SECURITY_HEADERS
-from sdckit.app.faults import print_fault
 from sdckit.app.guards import HEADERS, SECONDS
+from sdckit.cli.faults import print_fault
 
 if TYPE_CHECKING:
     import socket

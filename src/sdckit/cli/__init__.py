@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 from sdckit.cli import (
     app_command,
     examples,
+    faults,
     listing_group,
     paper_command,
     parsing,
@@ -65,8 +67,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+SHOW = "SDCKIT_TRACEBACK"  # environment variable that shows where a fault lies
+
+
 def main(words: Sequence[str] | None = None) -> None:
-    """Run a command of the command line; wrong input prints one line and exits with code 2."""
+    """Run a command of the command line; wrong input prints one line and exits with code 2.
+
+    A fault of this package, too, prints one line, without texts of errors, which may hold cells.
+    """
     code: int | str | None = 0
     held_warnings = Warnings()
     warnings.showwarning = lambda message, *_rest, **_more: held_warnings.add(str(message))
@@ -78,16 +86,25 @@ def main(words: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, closed the pipe
         streams.discard_output("stdout")
+    except (KeyboardInterrupt, click.Abort, streams.Ended) as stop:
+        code = 130
+        told = stop.__cause__ if isinstance(stop, click.Abort) else stop
+        said = [*getattr(told, "__notes__", ()), *(told.args if isinstance(told, KeyboardInterrupt) else ())]
+        if isinstance(stop, streams.Ended):
+            code = stop.code
+        terminal.print_to_stderr("stopped", str([*said, "interrupted; no unfinished file is left"][0]))
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
-    except (KeyboardInterrupt, click.Abort) as stop:
-        texts = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
-        code = 130
-        terminal.print_to_stderr("stopped", str(texts[0]))
     except parsing.EXPECTED as error:
         wrong = isinstance(error, click.ClickException)
         code = 2 if wrong else getattr(error, "exit_code", 2)  # 1 if limits could not be met
         terminal.print_to_stderr("error" if code == 2 else "not met", parsing.error_text(error))
+    except BaseException as error:
+        if os.environ.get(SHOW):
+            raise
+        code = 70
+        fault = faults.fault_text(error)
+        terminal.print_to_stderr("internal error", f"{fault}; report it, with what {SHOW}=1 shows")
     streams.finish(code)
 
 

@@ -25,13 +25,13 @@ from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
 from sdckit.cli.release_output import Summaries, write_release, write_report, write_reports
 from sdckit.core import checks, registry, settings
 from sdckit.core.undecided import require_decided
-from sdckit.io import digest, files
+from sdckit.io import files
 from sdckit.io.source import cast_empty_columns
 from sdckit.metrics.knowledge import knowledge_of_releases
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
 from sdckit.selection import recommendation, sweeping, wording
-from sdckit.selection.calibrated_release import calibration_task
+from sdckit.selection.calibration import calibration_task
 
 SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
 
@@ -146,7 +146,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
         elif len(masked) > 1:
             _evaluate_several(source, prepared, aligned, checked, given)
         else:
-            _evaluate_one(source, prepared, aligned.popitem(), checked, given | {"data": original})
+            _evaluate_one(source, prepared, aligned.popitem(), checked, given)
 
 
 def _evaluate_one(
@@ -174,8 +174,7 @@ def _evaluate_one(
         notes.append(f"wrote {given['records']}")
 
     path = Path(name)
-    needed = given["as_json"] or release_output.reported(given)
-    summaries = Summaries(pair, result, path.name, digest.sha256_of(path) if needed else "", given["data"])
+    summaries = Summaries(pair, result, path.name, masked.sha256, source.sha256)
 
     def make_page(build: Any, summary: Summary) -> str:
         """Return the HTML report on the masked file."""

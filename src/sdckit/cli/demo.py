@@ -9,7 +9,7 @@ from sdckit.cli import terminal
 from sdckit.core.exposed_records import SURE
 from sdckit.core.text import number
 from sdckit.io import datasets, files, output_folder
-from sdckit.io.dialect import DEFAULT
+from sdckit.io.digest import sha256_of
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import pair_of
 from sdckit.record.keeping import Keeper, Origin
@@ -81,7 +81,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
 
 def _release(plan: ReleasePlan, prepared: Original, draft: Path) -> tuple[Release[Any], ReleaseFile]:
     """Write the masked file into a folder, with its private record in a subfolder; return it and its path."""
-    origin = Origin.of_file("demo", draft / "original.csv", DEFAULT, {})
+    origin = Origin("demo", "original.csv", sha256_of(draft / "original.csv"))
     store = Store.at(draft / PRIVATE)
     store.check()
     with Keeper(store, plan, prepared, origin, draft / "masked.csv") as keeper:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
 from sdckit.engines.opening import Settings
-from sdckit.engines.parquet_files import find_files
+from sdckit.engines.parquet_files import read_folder
 from sdckit.io import files
 from sdckit.io.memory import memory_at_hand, memory_text
-from sdckit.io.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from sdckit.io.dialect import Dialect
+    from sdckit.io.source import Source
 
 # Options that need all records in memory.
 EVALUATING = (
@@ -68,9 +68,7 @@ def engine_for_masking(given: dict[str, Any], data: Path, output: Path) -> Setti
 
 def read_data(path: Path, dialect: Dialect) -> Source:
     """Return the table of a file, or of all Parquet files in a folder, in memory."""
-    if not path.is_dir():
-        return files.read(path, dialect)
-    return Source(find_files(path).scan().collect(), None, path, dialect)
+    return read_folder(path, dialect) if path.is_dir() else files.read(path, dialect)
 
 
 def _settings(given: dict[str, Any]) -> Settings:

@@ -50,7 +50,7 @@ def data_facts(n: int, original: Path) -> dict[str, Any]:
 
 def evaluation_content(result: Evaluation, given: dict[str, Any]) -> dict[str, Any]:
     """Return the measures of one file as a JSON-ready dict."""
-    from sdckit.metrics.estimates.guarded import told_table  # noqa: PLC0415 - not needed for --help
+    from sdckit.estimation.guards import told_table  # noqa: PLC0415 - not needed for --help
 
     content: dict[str, Any] = dict(exposed_content(result.parts))
     content |= {"table": result.table.rows(named=True), "meaning": result.meaning, "parts": result.parts}

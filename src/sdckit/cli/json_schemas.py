@@ -10,9 +10,9 @@ import polars as pl
 
 from sdckit.cli import json_keys
 from sdckit.core import checks, exposed_records
+from sdckit.estimation import compare, guards
 from sdckit.job.schema import DRAFT, job_schema
 from sdckit.metrics import evaluation_table, scenario_risks
-from sdckit.metrics.estimates import comparing, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,7 +104,7 @@ def _measured() -> Schema:
 def _estimates() -> Schema:
     """Return the schema of declared estimates: classes of change or, with --private-output, exact ones."""
     kinds: dict[Any, Schema] = {pl.String: OPEN, pl.Float64: SOME, pl.Int64: WHOLE}
-    tables = (guarded.SCHEMA, comparing.SCHEMA)
+    tables = (guards.SCHEMA, compare.SCHEMA)
     rows = [{name: kinds[kind] for name, kind in one.items()} for one in tables]
     return {"anyOf": [_rows(one, json_keys.ESTIMATES) for one in rows]}
 

@@ -37,7 +37,7 @@ def keeper_of(
         return nullcontext()
     context = click.get_current_context()
     job = job_of_options(context.command, context.params, columns=source.frame.columns)
-    origin = Origin.of_file(job.command, source.path, source.dialect, dict(job.content))
+    origin = Origin(job.command, source.path.name, source.sha256, source.dialect, dict(job.content))
     return Keeper(Store.at(given["private"]), plan, original, origin, given["output"])
 
 

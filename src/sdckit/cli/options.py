@@ -204,7 +204,7 @@ method_option = click.option(
 )
 RULE = (
     'Rule of the records, such as "total = wages + other", "total = a + b +- 2" or "age >= 0"; discover '
-    "finds totals, up to rounding, and columns without negative values"
+    "finds exact totals and columns without negative values"
 )
 rule_option = click.option(
     "--rule",

@@ -11,7 +11,7 @@ from sdckit.cli.held_warnings import print_held_warnings
 from sdckit.core import randomness
 from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
-from sdckit.io import crosswalk, digest
+from sdckit.io import crosswalk
 from sdckit.metrics.notes import privacy_notes
 from sdckit.selection.release import make_release
 from sdckit.selection.release_file import ReleaseFile
@@ -153,7 +153,7 @@ def write_release(
             told = replace(made.evaluation, notes=(*made.evaluation.notes, *joint))  # who signs must know
             signed = replace(made, evaluation=told)
             summaries = Summaries(
-                pair, made.evaluation, file.path.name, file.hashes[-1], given["data"], plan.in_place
+                pair, made.evaluation, file.path.name, file.hashes[-1], source.sha256, plan.in_place
             )
             notes.extend(
                 write_reports(given, summaries, lambda build, one: make_page(build, signed, pair, one))
@@ -178,7 +178,7 @@ class Summaries:
     evaluation: Evaluation
     file: str
     sha256: str
-    data: Path
+    original_sha256: str
     working_copy: bool = False
 
     @cached_property
@@ -189,7 +189,7 @@ class Summaries:
     @cached_property
     def private(self) -> Summary:
         """The summary with exact statistics, and with the hash of the original."""
-        return self._summary(digest.sha256_of(self.data))
+        return self._summary(self.original_sha256)
 
     def _summary(self, original_sha256: str | None = None) -> Summary:
         """Return the summary, a private one if the hash of the original is given."""

@@ -18,14 +18,14 @@ from sdckit.core.scenarios import checked_scenarios
 from sdckit.core.settings import method_text
 from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
 from sdckit.core.warning_texts import warn
+from sdckit.estimation.compare import declared_of
+from sdckit.estimation.parse import parse_estimates
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
 from sdckit.io.suffixes import SUFFIXES
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.estimates.declared import declared_of
-from sdckit.metrics.estimates.parse import parse_estimates
 from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
 from sdckit.metrics.made_by import add_masking

@@ -25,13 +25,22 @@ def prepare_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
+class Ended(SystemExit):
+    """The end of a command by a signal; its notes say what is left."""
+
+
 def exit_on_signals() -> None:
     """Let signals that end the process clean up first, as Ctrl-C does; those that are ignored stay so."""
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         with suppress(ValueError):  # a thread that is not the main one
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, lambda which, _: sys.exit(128 + which))
+                signal.signal(number, _end)
+
+
+def _end(number: int, _frame: object) -> None:
+    """Raise the end of a command by a signal."""
+    raise Ended(128 + number)
 
 
 def discard_output(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -42,20 +43,22 @@ def _output_files(folder: Path, form: str) -> list[Path]:
 
 
 def write_files(found: Sweep, folder: Path, form: str) -> list[Path]:
-    """Write table, summary and chart of a sweep; delete an earlier table in another format.
+    """Write table, summary and chart of a sweep, all or none; delete an earlier table in another format.
 
     Exact losses over declared estimates go to the private folder.
     """
     table, summary, picture = _output_files(folder, form)
-    public = found.public()
-    files.write(table, public.table, overwrite=True)
-    files.write(summary, public.summary, overwrite=True)
-    with atomic.atomic(picture, overwrite=True) as draft:
-        draft.write_text(charts.svg(public.plot()), encoding="utf-8")
+    public, private = found.public(), folder / PRIVATE / EXACT
     exact = found.table.filter(pl.col("metric").is_in(list(registry.estimate_losses())))
-    (folder / PRIVATE / EXACT).unlink(missing_ok=True)
-    if exact.height:
-        files.write(folder / PRIVATE / EXACT, exact, private=True)
+    with ExitStack() as drafted:  # which are renamed when all of them are whole
+        drafted.enter_context(files.write_draft(table, public.table, overwrite=True))
+        drafted.enter_context(files.write_draft(summary, public.summary, overwrite=True))
+        draft = drafted.enter_context(atomic.atomic(picture, overwrite=True))
+        draft.write_text(charts.svg(public.plot()), encoding="utf-8")
+        if exact.height:
+            drafted.enter_context(files.write_draft(private, exact, overwrite=True, private=True))
+    if not exact.height:
+        private.unlink(missing_ok=True)
     for other in FORMATS:
         if other != form:
             (folder / f"sweep.{other}").unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import json_output
+from sdckit.cli.streams import Ended
 from sdckit.core.exposed_records import exposed_content, exposed_of
 from sdckit.core.text import as_sentence, number, plural, printable, shortened
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 WIDTH = 120  # characters of a line if the output is no terminal
 TEXT = 20  # characters that a column of longer text has at least
 MANY = 10  # largest number of names that are listed in full
+LONGEST = 1_000  # characters of an error or a warning
 LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
     r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|engine|estimates|groups|key"
@@ -128,8 +130,12 @@ def with_options(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return an error or a warning as the command line prints it: on one line, with options."""
-    return printable(" ".join(with_options(str(text)).split()))
+    """Return an error or a warning as the command line prints it: on one line of some length, with options.
+
+    What is too long is cut in the middle, as the remedy stands at the end.
+    """
+    line = printable(" ".join(with_options(str(text)).split()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST * 3 // 4]} … {line[-LONGEST // 4 :]}"
 
 
 def print_to_stderr(kind: str, text: str) -> None:
@@ -141,13 +147,13 @@ def print_to_stderr(kind: str, text: str) -> None:
 
 @contextmanager
 def resumable(folder: Path | None) -> Iterator[None]:
-    """Let Ctrl-C inside the `with` say that finished runs are kept in a folder; None changes nothing."""
+    """Let Ctrl-C or a signal inside the `with` say that finished runs are kept in a folder, if any."""
     try:
         yield
-    except KeyboardInterrupt as stop:
-        if folder is None:
-            raise
-        raise KeyboardInterrupt(f"finished runs are in '{folder}'; the same command resumes") from stop
+    except (KeyboardInterrupt, Ended) as stop:
+        if folder is not None:
+            stop.add_note(f"finished runs are in '{folder}'; the same command resumes")
+        raise
 
 
 def check_format(given: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 SWITCH = "SDCKIT_QUOTE_CELLS"  # of the environment, so that processes started later follow it, too
 NEVER = "never"
@@ -56,3 +56,13 @@ def quoted(cell: object) -> str:
 def shown(text: object) -> str:
     """Return a text that holds cells, such as a number or a list of strata, or a remark in its place."""
     return str(text) if cells_are_quoted() else HIDDEN
+
+
+def refuse_patterns(names: Iterable[str], where: str = "") -> None:
+    """Raise ValueError for a name that polars takes for a pattern of names: *, or one from ^ to $.
+
+    No way of asking for the exact name helps: functions of a single column look it up by its name, too.
+    """
+    for name in names:
+        if name == "*" or (name.startswith("^") and name.endswith("$")):
+            raise ValueError(f"a column{where} is named {name!r}, which stands for other names; rename it")

@@ -17,7 +17,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.decimal_cells import decimal_floats, loses_digits
 from sdckit.core.new_columns import decimal_series, float_series, integer_series
-from sdckit.core.quoting import shown
+from sdckit.core.quoting import refuse_patterns, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,6 +55,7 @@ class Table:
             found = found.alias(str(found.name) if found.name not in {None, ""} else "x1").to_frame()
         self.frame = found
         self.names = list(self.frame.columns)
+        refuse_patterns(self.names)
         self.n = len(self.frame)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdckit.core.checks import NotApplicable
 from sdckit.engines.second_scan import shared_power
-from sdckit.kernels.rank_sums import RankSums
+from sdckit.kernels.ranks import RankSums
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.kernels.tie_rules import TIES, TieSummary, level_without_midranks, midrank_level
 from sdckit.metrics.blocks.cell_sums import NOT_ZERO, CellSums, Cost, squared_cost, variable_scales

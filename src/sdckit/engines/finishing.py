@@ -13,7 +13,7 @@ from sdckit.core.table import can_change
 from sdckit.engines.transport import Reads
 from sdckit.engines.whole_columns import matrix_of, strata_in
 from sdckit.masking.mask_matrix import rounded
-from sdckit.rules.edits import Edits, RepairCounts
+from sdckit.rules.rules import Edits, RepairCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from sdckit.engines.source import Source
     from sdckit.engines.transport import Block, BlockRef
     from sdckit.kernels.jit import Bools, Floats, Ints
-    from sdckit.rules import Rules
-    from sdckit.rules.edits import WholeFile
+    from sdckit.rules.rules import Rules, WholeFile
 
 
 class Changes(NamedTuple):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sdckit.engines.finishing import Finish, FinishCounts
     from sdckit.engines.transport import Block, Transport
     from sdckit.engines.whole_columns import Counts
-    from sdckit.kernels.cell_draws import CellDraws
+    from sdckit.kernels.draws import CellDraws
 
 ROOM = 2 / 3  # share of a bucket's rows that are used: a row with its number and partner takes more memory
 CUTTING = 0.2  # share of the progress of masking by ranks at which values are sent

@@ -22,12 +22,12 @@ from sdckit.engines.parquet_output import Output, PartWriter, published_type, re
 from sdckit.engines.rule_scan import count_broken, declared_rules, rule_columns
 from sdckit.engines.source import Source
 from sdckit.engines.whole_columns import count_columns
-from sdckit.kernels.cell_draws import CellDraws, entropy_bytes
+from sdckit.kernels.draws import CellDraws, entropy_bytes
 from sdckit.masking.group_means import note_on_gaps
 from sdckit.masking.mask_matrix import warn_of_unmasked
 from sdckit.masking.mask_table import NO_RULE, notes_by_stratum, warn_of_codes_hit
 from sdckit.progress import track
-from sdckit.rules.edits import Edits, repair_notes, warn_of_broken_rules, warn_of_values_brought_back
+from sdckit.rules.rules import Edits, repair_notes, warn_of_broken_rules, warn_of_values_brought_back
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sdckit.core.roles import Roles
     from sdckit.engines.transport import Transport
     from sdckit.engines.whole_columns import Counts
-    from sdckit.rules import Rules
+    from sdckit.rules.rules import Rules
 
 COUNTING = 0.2  # share of the progress at which masking begins
 LOOK = 100_000  # rows from which the roles of columns are guessed

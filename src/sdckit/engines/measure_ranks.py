@@ -30,7 +30,7 @@ from sdckit.engines.rank_stages import RankMasked, RankOriginal, empty_bucket_pa
 from sdckit.engines.totals import RankTotals
 from sdckit.engines.transport import Last, Piece, Reads, Stage, Transport
 from sdckit.engines.weighted_stages import PlaceMasked, PlaceOriginal, weighted_cells
-from sdckit.kernels.rank_sums import RankSums
+from sdckit.kernels.ranks import RankSums
 from sdckit.kernels.weighted_ranks import shares_of_largest
 from sdckit.progress import each, track
 

@@ -18,11 +18,15 @@ from sdckit.core.table import Table
 from sdckit.io.atomic import POLARS_ERRORS
 from sdckit.io.csv_table import check_column_names
 from sdckit.io.damaged import damaged_error
+from sdckit.io.digest import sha256_of
 from sdckit.io.files import explain_read_errors
+from sdckit.io.source import Source
 from sdckit.io.suffixes import PARQUET_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from sdckit.io.dialect import Dialect
 
 STRETCHES = 64  # stretches of consecutive rows that a sample is made of, at most
 OPEN_FILES = 32  # footers that are kept parsed
@@ -141,6 +145,16 @@ def find_files(given: Any) -> ParquetFiles:
     for path, (_, schema) in zip(paths, found, strict=True):
         _require_same_schema(paths[0], found[0][1], path, schema)
     return ParquetFiles(tuple(file for file, _ in found), found[0][1])
+
+
+def read_folder(path: Path, dialect: Dialect) -> Source:
+    """Return all Parquet files of a folder as one table, with the digest of the folder that was read."""
+    found = find_files(path)
+    source = Source(found.scan().collect(), None, path, dialect, sha256=sha256_of(path))
+    found.require_unchanged()
+    if find_files(path).paths != found.paths:
+        raise ValueError(f"files of '{path}' came or went while it was read; start again when it is complete")
+    return source
 
 
 def _files_at(path: Path) -> Iterable[Path]:

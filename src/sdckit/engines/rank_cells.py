@@ -11,8 +11,7 @@ import numpy as np
 from sdckit.engines.rank_parts import Part, level_of_block, middle_rank
 from sdckit.engines.runs import overlaps
 from sdckit.engines.values import largest_gap_at_splitters
-from sdckit.kernels.rank_sums import RankSums
-from sdckit.kernels.tie_rules import mean_gap
+from sdckit.kernels.ranks import RankSums, mean_gap
 from sdckit.metrics.blocks.coupled_columns import parts_of_square
 
 if TYPE_CHECKING:

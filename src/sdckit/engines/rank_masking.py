@@ -15,7 +15,7 @@ import numpy as np
 from sdckit.engines.row_parts import RowParts, by_bucket, joined
 from sdckit.engines.transport import Message
 from sdckit.engines.value_buckets import values_by_piece
-from sdckit.kernels.rank_distance import sorted_rows
+from sdckit.kernels.ranks import sorted_rows
 from sdckit.masking.group_means import run_aggregates
 from sdckit.masking.swapping_kernels import partner_ranks
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sdckit.engines.transport import Block
     from sdckit.engines.value_buckets import Buckets
-    from sdckit.kernels.cell_draws import CellDraws
+    from sdckit.kernels.draws import CellDraws
     from sdckit.kernels.jit import Floats, Ints
 
 VALUES, PARTNERS, ROWS, MOVED = range(4)  # kinds of messages

@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit.kernels.jit import Ints, kernel, plain
-from sdckit.kernels.rank_distance import gap_distance
-from sdckit.kernels.rank_sums import RankSums
-from sdckit.kernels.tie_rules import mean_gap
+from sdckit.kernels.ranks import RankSums, gap_distance, mean_gap
 
 NOTHING = RankSums(0, 0, 0)
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import rules
 from sdckit.core.decimals import fewest_decimals
 from sdckit.core.in_blocks import InBlocks
 from sdckit.engines.transport import Reads
 from sdckit.engines.whole_columns import Counts, count_columns, matrix_of, with_products
 from sdckit.kernels.scaling import spread_of_sums
-from sdckit.rules.edits import WholeFile, named_columns
+from sdckit.rules.rules import WholeFile, asks_to_discover, named_columns, rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from sdckit.core.table import Table
     from sdckit.engines.transport import Block, Transport
     from sdckit.kernels.jit import Ints
-    from sdckit.rules import Rules
+    from sdckit.rules.rules import Rules
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,10 @@ def declared_rules(given: Any, table: Table, masked: Sequence[str]) -> Rules | N
     if given is None:
         return None
     several = given if isinstance(given, (list, tuple)) else [given]
-    if any(rules.asks_to_discover(text) for text in several):
+    if any(asks_to_discover(text) for text in several):
         raise ValueError("rules are discovered in memory only; write them out, such as 'total = a + b'")
     names = sorted(dict.fromkeys([*masked, *named_columns(given, table)]), key=table.names.index)
-    found = rules.rules_of(given, names, np.empty((0, len(names))))
+    found = rules_of(given, names, np.empty((0, len(names))))
     return found if found is not None and set(found.columns) & set(masked) else None
 
 

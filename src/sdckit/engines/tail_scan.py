@@ -14,7 +14,7 @@ import numpy as np
 from sdckit.engines.row_parts import by_bucket, joined
 from sdckit.engines.transport import Reads
 from sdckit.engines.value_buckets import find_buckets, values_by_piece
-from sdckit.kernels.exact_sums import exact_sum, rounded_mean
+from sdckit.kernels.sums import exact_sum, rounded_mean
 from sdckit.masking.coding import column_tails
 from sdckit.masking.group_means import FEWEST
 from sdckit.masking.tail_codes import joined_codes, median_rank

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sdckit.kernels.rank_sums import RankSums  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.kernels.ranks import RankSums  # noqa: TC001 - typing.get_type_hints looks for it
 
 
 @dataclass(frozen=True)

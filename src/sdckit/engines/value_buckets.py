@@ -15,7 +15,7 @@ import numpy as np
 
 from sdckit.engines.transport import Reads
 from sdckit.engines.whole_columns import strata_in
-from sdckit.kernels.cell_draws import CellDraws
+from sdckit.kernels.draws import CellDraws
 from sdckit.kernels.lexicographic import value_buckets
 
 if TYPE_CHECKING:

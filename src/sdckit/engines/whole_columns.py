@@ -13,8 +13,8 @@ import numpy as np
 from sdckit.core.decimals import decimals_that_fit
 from sdckit.core.in_blocks import InBlocks, WholeColumns
 from sdckit.engines.transport import Reads
-from sdckit.kernels.exact_sums import exact_sum, rounded_mean
 from sdckit.kernels.scaling import deviations_from
+from sdckit.kernels.sums import exact_sum, rounded_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.core.quoting import shown
+from sdckit.core.quoting import refuse_patterns, shown
 from sdckit.io.atomic import POLARS_ERRORS
+
+NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,8 +74,10 @@ def _split_lines(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
     """Return a CSV as a table of text; raise ValueError for unclear names or lines of unequal length."""
     separator = dialect.separator(path)
     names = next(_csv_rows(path, data, separator))[1]
+    refuse_record(path, names)
     check_column_names(path, names)
     if len(names) == 1 and dialect.delimiter is None and (other := re.search("[;,\t|]", names[0])):
+        refuse_record(path, names[0].split(other[0]))
         raise ValueError(
             f"'{path}' has one column {names[0]!r} when split at {separator!r}; "
             f"set the delimiter, such as delimiter={other[0]!r}"
@@ -119,12 +124,32 @@ def _check_rows(path: Path, data: bytes, separator: str, width: int) -> None:
             )
 
 
+def refuse_record(path: AnyPath, names: Sequence[str]) -> None:
+    """Raise ValueError if the first line of a file looks like a record, no cell of which is told.
+
+    At least half of its cells are numbers then; numbers that only rise, as years do, may be names.
+    """
+    cells = [name.strip() for name in names if name.strip()]
+    numbers = [cell for cell in cells if NUMBER.fullmatch(cell)]
+    if not numbers or 2 * len(numbers) < len(cells):
+        return
+    whole = [int(cell) for cell in numbers if cell.isdecimal()]
+    if len(whole) < len(numbers) or any(one >= other for one, other in pairwise(whole)):
+        raise ValueError(
+            f"the first line of '{path}' looks like a record ({len(numbers)} of {len(cells)} cells are "
+            "numbers); add a first line with the names of the columns"
+        )
+
+
 def check_column_names(path: AnyPath, names: Sequence[str]) -> None:
-    """Raise ValueError if a column of the file has no name or two columns share one."""
+    """Raise ValueError if a column of the file has no name or a pattern as its name, or two share one."""
+    seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if not name.strip():
             raise ValueError(
                 f"column {place} of '{path}' has no name; name it in the first line (in R: row.names = FALSE)"
             )
-        if name in names[: place - 1]:
+        if name in seen:
             raise ValueError(f"'{path}' has two columns named {name!r}; rename one of them")
+        seen.add(name)
+    refuse_patterns(names, f" of '{path}'")

@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from sdckit.core.text import shortened
+from sdckit.core.warning_texts import warn
+
+FORMULA = (
+    r"^\s*(?:[=@].|[+-].*[^\d\s.,%+-])"  # what a spreadsheet program takes for a formula, not for a number
+)
+
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
@@ -77,6 +84,23 @@ def _cell_text(column: pl.Series, dialect: Dialect, *, whole: bool) -> pl.Series
     else:
         return column
     return column.str.replace(".", ",", literal=True) if dialect.decimal_comma else column
+
+
+def warn_of_formulas(frame: pl.DataFrame) -> None:
+    """Warn of texts in a table to be handed out as CSV that a spreadsheet program runs as formulas.
+
+    They begin with =, +, - or @; plain numbers and single signs do not count.
+    """
+    texts = [
+        column.cast(pl.String) for column in frame if column.dtype in (pl.String, pl.Categorical, pl.Enum)
+    ]
+    counts = {
+        column.name: int(column.str.contains(FORMULA).sum()) for column in [pl.Series(frame.columns), *texts]
+    }
+    found = [f"{count} of {name!r}" if name else "a column's name" for name, count in counts.items() if count]
+    if found:
+        fact = "cells that begin with =, +, - or @ are run as formulas by spreadsheet programs"
+        warn(f"{fact}: {shortened(found)}; change them before the file is handed out")
 
 
 def csv_bytes(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:

@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 
 def sha256_of(path: AnyPath) -> str:
-    """Return the SHA-256 of a file's bytes, as 64 hexadecimal digits."""
-    with Path(path).open("rb") as file:
+    """Return the SHA-256 of a file in hexadecimal digits; of a folder, that of its files' names and sums."""
+    path = Path(path)
+    if path.is_dir():
+        parts = sorted(file for file in path.rglob("*") if file.is_file())
+        lines = [f"{file.relative_to(path).as_posix()} {sha256_of(file)}\n" for file in parts]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.io.cell_types import as_numbers, as_whole
-from sdckit.io.csv_table import check_column_names
+from sdckit.io.csv_table import check_column_names, refuse_record
 from sdckit.io.damaged import damaged_error
 from sdckit.io.dialect import DEFAULT, Dialect
 from sdckit.io.quiet import without_panic_messages
@@ -82,6 +82,7 @@ def parse_excel(
     top = int(filled[0])
     names, shown = [cell or "" for cell in cells.row(top)], cells[top + 1 :]
     places = [j for j, column in enumerate(shown) if names[j] or column.count()]
+    refuse_record(path, [names[j] for j in places])
     check_column_names(path, [names[j] for j in places])
     rows = _has_text(shown)
     if not rows.any():

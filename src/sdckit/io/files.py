@@ -1,5 +1,6 @@
 """Read tables from files, and write them completely or not at all, by the suffix of the file."""
 
+import hashlib
 import io
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -79,7 +80,8 @@ def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
     >>> folder.cleanup()
     """
     path = Path(path)
-    return _parse(path, _read_bytes(path), dialect)
+    data = _read_bytes(path)
+    return replace(_parse(path, data, dialect), sha256=hashlib.sha256(data).hexdigest())
 
 
 def _parse(path: Path, data: bytes, dialect: Dialect) -> Source:

@@ -26,7 +26,8 @@ class Source:
 
     `frame` has typed columns; `text` has the cells of columns that the file holds as text, unchanged: all of
     a CSV, some of an Excel file, None for other files; `meta` has the labels, formats and missing codes of a
-    Stata, SPSS or SAS file.
+    Stata, SPSS or SAS file; `sha256` is the digest of the bytes that the table was read from, empty for a
+    draft.
     """
 
     frame: pl.DataFrame
@@ -34,6 +35,7 @@ class Source:
     path: Path
     dialect: Dialect
     meta: Meta | None = None
+    sha256: str = ""
 
     @property
     def labelled(self) -> tuple[str, ...]:

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sdckit.kernels import forest, forest_search, kd_tree
-from sdckit.kernels.kd_tree import PART, in_parts
+from sdckit.kernels import trees
+from sdckit.kernels.trees import PART, in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sdckit.kernels.forest import Forest
     from sdckit.kernels.jit import Floats, Ints, UInt64s
-    from sdckit.kernels.kd_tree import Tree
+    from sdckit.kernels.trees import Forest, Tree
 
 PAIRS = 50_000_000  # of records, compared between two checks for Ctrl-C: a fraction of a second
 
@@ -60,7 +59,7 @@ class Records:
     @cached_property
     def forest(self) -> Forest:
         """The trees of the targets, block by block."""
-        return forest.build(np.empty((len(self.facts.blocks), 0)), *self.facts)
+        return trees.build_forest(np.empty((len(self.facts.blocks), 0)), *self.facts)
 
     @cached_property
     def marks(self) -> UInt64s:
@@ -69,25 +68,23 @@ class Records:
 
     def count(self, queries: Side) -> tuple[Ints, UInt64s]:
         """Return the number of each query's candidates, and the fingerprint of their set."""
-        trees, marks = self.forest, self.marks
-        spans = _groups_of_blocks(trees, queries.blocks)
+        grown, marks = self.forest, self.marks
+        spans = _groups_of_blocks(grown, queries.blocks)
         found, sums = np.empty(len(queries.blocks), np.int64), np.empty(len(queries.blocks), np.uint64)
 
         def work(begin: int, end: int) -> None:
             """Count for the queries begin..end-1."""
-            part, scratch = slice(begin, end), forest_search.scratch_for(0)
+            part, scratch = slice(begin, end), trees.scratch_for(0)
             low, high = (np.ascontiguousarray(ends[part]) for ends in queries[1:])
-            forest_search.count_fitting(
-                trees, marks, (low, high, spans[part]), found[part], sums[part], scratch
-            )
+            trees.count_fitting(grown, marks, (low, high, spans[part]), found[part], sums[part], scratch)
 
         in_parts(len(found), work)
         return found, sums
 
 
-def _groups_of_blocks(trees: Forest, blocks: Ints) -> Ints:
+def _groups_of_blocks(grown: Forest, blocks: Ints) -> Ints:
     """Return the first group of each given block and the one after the last; the same if there is none."""
-    ends = [np.searchsorted(trees.blocks, blocks, side) for side in ("left", "right")]
+    ends = [np.searchsorted(grown.blocks, blocks, side) for side in ("left", "right")]
     return np.stack(ends, axis=1)
 
 
@@ -135,12 +132,12 @@ class Targets:
     @cached_property
     def tree(self) -> Tree:
         """The k-d tree of all targets."""
-        return kd_tree.build(self.points) if self.known_tree is None else self.known_tree
+        return trees.build(self.points) if self.known_tree is None else self.known_tree
 
     @cached_property
     def forest(self) -> Forest:
         """The trees of the targets, block by block."""
-        return forest.build(self.points, *self.facts)
+        return trees.build_forest(self.points, *self.facts)
 
     @cached_property
     def queries_at_once(self) -> int:
@@ -158,10 +155,10 @@ class Targets:
         """
         same = facts.blocks == self.facts.blocks[truth]
         if self.plain and same.all() and not np.isnan(queries).any():
-            return kd_tree.count_closer(self.tree, queries, truth, tolerance, places)
+            return trees.count_closer(self.tree, queries, truth, tolerance, places)
         found = np.zeros((2, len(queries)), np.int64)
         found[0] = places
-        order, place = kd_tree.order_by_place(self.forest.rows, truth)
+        order, place = trees.order_by_place(self.forest.rows, truth)
         order = order if same.all() else order[same[order]]
 
         def work(begin: int, end: int) -> None:
@@ -199,8 +196,10 @@ class Targets:
     def _search(self, asked: Asked, own: Floats, homes: Ints, tolerance: float, places: int) -> Ints:
         """Return the counts of closer and of tied candidates in the groups that `homes` names."""
         counts = np.empty((2, len(own)), np.int64)
-        scratch = forest_search.scratch_for(self.points.shape[1])
-        forest_search.count_closer(self.forest, asked.arrays, own, homes, tolerance, places, counts, scratch)
+        scratch = trees.scratch_for(self.points.shape[1])
+        trees.count_closer_in_forest(
+            self.forest, asked.arrays, own, homes, tolerance, places, counts, scratch
+        )
         return counts
 
 
@@ -224,7 +223,7 @@ def own_distances(asked: Asked, points: Floats, facts: Side) -> Floats:
     true record.
     """
     found = np.empty(len(points))
-    forest_search.own_distances(Asked(points, facts).arrays, asked.arrays, found)
+    trees.own_distances(Asked(points, facts).arrays, asked.arrays, found)
     return np.where(facts.blocks == asked.facts.blocks, found, np.nan)
 
 
@@ -232,3 +231,40 @@ def add_counts(parts: Iterable[Ints], places: int = 1) -> Ints:
     """Return the counts of closer and of tied candidates among all targets, from those in several sets."""
     closer, tied = np.sum(list(parts), axis=0)
     return np.stack([np.minimum(closer, places), np.where(closer < places, tied, 0)])
+
+
+QUERIES = 2_000  # queries between two checks for Ctrl-C
+
+
+def count_nearest(
+    targets: Floats,
+    queries: Floats,
+    facts: tuple[Side, Side],
+    property_of: tuple[tuple[Floats, Floats], tuple[Floats, Floats]],
+    tolerance: float,
+) -> Ints:
+    """Return how many candidates are nearest to each query, and how many of these have a further property.
+
+    Distances, candidates and ties are those of `candidates.count_closer`. A target has the property that a
+    query asks for if their intervals overlap: `property_of` has the ends of the intervals (record x
+    dimension) of targets and of queries. Both numbers are 0 where a query has no candidate.
+    """
+    (ours, theirs), ((low, high), (lower, upper)) = facts, property_of
+    grown = trees.build_forest(targets, ours.blocks, np.hstack([ours.low, low]), np.hstack([ours.high, high]))
+    spans = np.stack([np.searchsorted(grown.blocks, theirs.blocks, side) for side in ("left", "right")], 1)
+    anywhere = np.full(lower.shape, np.inf)
+    wide = np.hstack([theirs.low, -anywhere]), np.hstack([theirs.high, anywhere])
+    narrow = np.hstack([theirs.low, lower]), np.hstack([theirs.high, upper])
+    found = np.zeros((2, len(queries)), np.int64)
+
+    def work(begin: int, end: int) -> None:
+        """Count for the queries begin..end-1."""
+        part, scratch = slice(begin, end), trees.scratch_for(queries.shape[1])
+        asked = np.ascontiguousarray(queries[part]), wide[0][part], wide[1][part]
+        counts = np.zeros((2, len(asked[0])), np.int64)
+        further = narrow[0][part], narrow[1][part]
+        trees.count_nearest(grown, asked, further, spans[part], tolerance, counts, scratch)
+        found[:, part] = counts
+
+    in_parts(len(queries), work, QUERIES)
+    return found

@@ -22,6 +22,8 @@ Bools = npt.NDArray[np.bool_]
 UInt64s = npt.NDArray[np.uint64]
 Int = int | np.int64  # an integer in a kernel
 
+INTERPRETED = bool(cast("Any", numba.config).DISABLE_JIT)  # kernels run as plain Python
+
 MARKS = (
     b"@kernel",
     b"@inner",
@@ -52,7 +54,12 @@ STAMP = digest_of_kernels()
 
 
 def kernel(function: Function, **options: Any) -> Function:
-    """Compile a function with numba, cached on disk; without fast-math, so that all CPUs agree."""
+    """Compile a function with numba, cached on disk; without fast-math, so that all CPUs agree.
+
+    With `NUMBA_DISABLE_JIT=1` it stays a Python function, through which a debugger can step.
+    """
+    if INTERPRETED:
+        return cast("Function", np.errstate(all="ignore")(function))  # compiled code does not warn, either
     options["no_cfunc_wrapper"] = True  # no kernel is called from C
     # Kernels divide by nothing that can be 0: checks for it would only take time to compile and to run.
     compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdckit.kernels.jit import Floats, Int, Ints, inlined, inner, kernel
-from sdckit.kernels.near_ties import write_block_ends
-from sdckit.kernels.rank_distance import sorted_rows
+from sdckit.kernels.ranks import block_ends, sorted_rows
 
 FEW = 0.1  # share of tied rows up to which only these are sorted once more
 
@@ -115,6 +114,4 @@ def _tied_positions(start: Ints) -> Ints:
 
 def block_lengths(start: Ints) -> Ints:
     """Return the length of the tie block at each position, given the start of each position's block."""
-    last = np.empty(start.size, np.int64)
-    write_block_ends(start, last)
-    return last - start + 1
+    return block_ends(start) - start + 1

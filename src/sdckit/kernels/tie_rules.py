@@ -13,19 +13,20 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.kernels.buffers import borrowed
-from sdckit.kernels.jit import Floats, Ints, inlined, kernel
-from sdckit.kernels.near_ties import write_block_ends
-from sdckit.kernels.packed_sort import SMALL, find_blocks, sort_keys
-from sdckit.kernels.rank_distance import (
+from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.kernels.ranks import (
     OrderedColumn,
+    RankSums,
     average_distance,
+    block_ends,
     gap_distance,
     has_ties,
+    largest_absolute,
+    largest_squared,
+    mean_gap,
     sorted_rows,
     tie_sum,
 )
-from sdckit.kernels.rank_sums import RankSums, largest_absolute, largest_squared
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -66,25 +67,13 @@ class AlignedColumn:
         self.n: int = column.n
         self.label: Ints
         self.first: Ints
-        self.label, self.first = self._sort(masked)
-        self.tied: bool = bool(has_ties(self.first))
-
-    def _sort(self, masked: Floats) -> tuple[Ints, Ints]:
-        """Return the original rank of each masked position, and the start of its masked tie block."""
-        if self.n < SMALL:
-            return sorted_rows(masked[self.column.order])
-        first = np.empty(self.n, np.int64)
-        with borrowed(self.n) as keys:
-            found = sort_keys(masked, self.column.rank, keys)
-            find_blocks(found, self.column.order, masked, first)
-            return found.labels, first
+        self.label, self.first = sorted_rows(masked[column.order])
+        self.tied: bool = has_ties(self.first)
 
     @cached_property
     def last(self) -> Ints:
         """Last position of the masked tie block that each masked position is in."""
-        last = np.empty(self.n, np.int64)
-        write_block_ends(self.first, last)
-        return last
+        return block_ends(self.first)
 
     @property
     def has_ties(self) -> bool:
@@ -209,25 +198,6 @@ def _largest_ranks(
             masked[t] = first[t] + last[t] - t
         used[block_start] += end - begin
         end = begin
-
-
-@inlined
-def mean_gap(a: int, b: int, c: int, d: int) -> float:
-    """Return E|R - S| for independent R uniform on the integers a..b and S on c..d.
-
-    Disjoint parts of the two intervals contribute the distance of their middles, the common part
-    of m positions contributes m(m*m - 1)/3; all terms are positive, so nothing cancels.
-    """
-    if b < c or d < a:
-        return abs((a + b) - (c + d)) / 2.0
-    low, high = max(a, c), min(b, d)
-    length, other, common = b - a + 1.0, d - c + 1.0, high - low + 1.0
-    total = common * (common * common - 1.0) / 3.0
-    total += max(c - a, 0) * other * ((c + d) - (a + c - 1)) / 2.0
-    total += max(b - d, 0) * other * ((d + 1 + b) - (c + d)) / 2.0
-    total += common * max(a - c, 0) * ((low + high) - (c + a - 1)) / 2.0
-    total += common * max(d - b, 0) * ((b + 1 + d) - (low + high)) / 2.0
-    return total / (length * other)
 
 
 @kernel

@@ -137,7 +137,7 @@ def mask(
         Other roles of columns, as for `prepare`.
     rules : text or list of text, optional
         What records must satisfy, such as "total = wages + other", "total = a + b +- 2" or "age >= 0";
-        "discover" finds totals, up to rounding, and columns without negative values. Masked records are
+        "discover" finds exact totals and columns without negative values. Masked records are
         changed as little as the rules ask for.
     groups : str, optional
         Name of a new column for the number of each record's group, where the method forms groups.

@@ -9,7 +9,7 @@ import numpy as np
 
 from sdckit.core.parameters import Parameter
 from sdckit.core.text import plural
-from sdckit.kernels.group_merge import merge_small_groups
+from sdckit.kernels.group_changes import merge_small_groups
 from sdckit.kernels.scaling import deviations, powers_of_two, standardise
 
 if TYPE_CHECKING:

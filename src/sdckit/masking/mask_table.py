@@ -33,7 +33,7 @@ from sdckit.masking.mask_units import (
     warn_of_split_units,
 )
 from sdckit.progress import each, track
-from sdckit.rules.edits import edits_of
+from sdckit.rules.rules import edits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
     from sdckit.kernels.jit import Floats, Ints
-    from sdckit.rules.edits import Edits
+    from sdckit.rules.rules import Edits
 
 MASKING = 0.8  # share of the work that is shown as done before edit rules are applied
 NO_RULE = "no edit rule names a masked column, so that no cell was changed to satisfy one"

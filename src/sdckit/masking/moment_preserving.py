@@ -10,8 +10,8 @@ import numpy as np
 from sdckit.core.law import correlated
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
+from sdckit.kernels.draws import normals
 from sdckit.kernels.jit import inner, kernel
-from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.scaling import deviations, powers_of_two
 from sdckit.masking.noise import STRENGTH
 from sdckit.progress import track

@@ -11,7 +11,7 @@ from sdckit.core.in_blocks import InBlocks
 from sdckit.core.law import correlated, independent
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from sdckit.kernels.scaling import deviations_from, spread
 from sdckit.masking.noise_basis import (
     KimBasis,

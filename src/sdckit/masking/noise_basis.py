@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.cell_draws import CellDraws
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import CellDraws, normals
 from sdckit.kernels.scaling import centres, deviations, powers_of_two, spread
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from sdckit.core.law import independent
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from sdckit.kernels.scaling import powers_of_two, spread
 from sdckit.masking.noise import STRENGTH
 

@@ -10,8 +10,8 @@ from sdckit import progress
 from sdckit.core.in_blocks import InBlocks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
+from sdckit.kernels.group_changes import swap_members
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
-from sdckit.kernels.member_swaps import swap_members
 from sdckit.masking.group_means import (
     GAPS,
     GROUP_SIZE,

@@ -9,9 +9,9 @@ import numpy as np
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.core.text import plural
+from sdckit.kernels.draws import normals
 from sdckit.kernels.jit import Floats, Ints, kernel
-from sdckit.kernels.normal_draws import normals
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.masking.swapping import Orders
 from sdckit.progress import each

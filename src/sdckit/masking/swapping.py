@@ -13,11 +13,8 @@ from sdckit.core.in_blocks import InBlocks
 from sdckit.core.law import independent
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.buffers import borrowed
-from sdckit.kernels.cell_draws import CellDraws
-from sdckit.kernels.normal_draws import normals
-from sdckit.kernels.packed_sort import SMALL
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.draws import CellDraws, normals
+from sdckit.kernels.ranks import SMALL, OrderedColumn
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.masking.group_means import FEWEST
 from sdckit.masking.swapping_kernels import copy_by_rank, level_tails, swap_by_moves, swap_ranks, swap_stack
@@ -265,13 +262,11 @@ def swap_parameters(
 def swapped(column: OrderedColumn, parameters: SwapParameters, rng: Uniforms) -> Floats:
     """Return one column after rank swapping, its values in the order of the rows."""
     tail, window = parameters.for_column(column.sorted).window(column.n)
-    with borrowed(column.n) as scratch:
-        ordered = scratch.view(np.float64)
-        ordered[:] = column.sorted[::-1] if parameters.downwards else column.sorted
-        if tail:
-            level_tails(ordered[None, :], tail)
-        swap_ranks(ordered[tail : column.n - tail], window, rng)
-        return ordered.take(column.n - 1 - column.rank if parameters.downwards else column.rank)
+    ordered = (column.sorted[::-1] if parameters.downwards else column.sorted).copy()
+    if tail:
+        level_tails(ordered[None, :], tail)
+    swap_ranks(ordered[tail : column.n - tail], window, rng)
+    return ordered.take(column.n - 1 - column.rank if parameters.downwards else column.rank)
 
 
 def _swapped_stack(orders: Orders, parameters: SwapParameters, rng: np.random.Generator) -> Floats:

@@ -13,7 +13,7 @@ from sdckit.progress import track
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.kernels.cell_draws import UniformSequence
+    from sdckit.kernels.draws import UniformSequence
 
     Uniforms = np.random.Generator | UniformSequence
 

@@ -11,7 +11,7 @@ from sdckit import progress
 from sdckit.core import randomness
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
 from sdckit.masking.coding import HANDBOOK
 from sdckit.masking.group_means import window_zero

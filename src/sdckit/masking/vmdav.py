@@ -11,8 +11,7 @@ from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.jit import Floats, Int, Ints, inner, kernel
 from sdckit.kernels.mdav.groups import SEARCHES, STEP, ProgressShare, mdav_points
-from sdckit.kernels.mdav.missing_search import find_nearest
-from sdckit.kernels.mdav.missing_tree import BUILT, MissingTree, build_tree, delete, needs_tree
+from sdckit.kernels.mdav.missing import BUILT, MissingTree, build_tree, delete, find_nearest, needs_tree
 from sdckit.kernels.mdav.state import FORMED, HEAD, LEFT, WORK, clear_heap
 from sdckit.masking.group_means import (
     GAPS,

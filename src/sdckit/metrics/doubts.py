@@ -5,7 +5,7 @@ Warnings name columns, never the value of a cell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import narwhals as nw
 import numpy as np
@@ -140,11 +140,6 @@ def order_doubts(pair: Pair) -> list[str]:
     if ours is None or theirs is None:
         return []
     found = []
-    if _same_labels_in_other_order(ours.native, theirs.native):
-        found.append(
-            "both tables have the same index labels in another order, and rows are paired by position; "
-            "sort both alike, or give key="
-        )
     names = [repr(name) for name in _unique_columns_in_other_order(pair, ours, theirs)]
     if names:
         fact = f"the values of {', '.join(names)} are unique, the same in both files and in another order"
@@ -153,15 +148,6 @@ def order_doubts(pair: Pair) -> list[str]:
         fact = f"the values of {', '.join(moved)} are the same in both files, but in another order"
         found.append(f"{fact}, as if rows were shuffled; give their order or a key=")
     return found
-
-
-def _same_labels_in_other_order(ours: Any, theirs: Any) -> bool:
-    """Return True for two pandas tables whose unique index labels are the same, but in another order."""
-    pandas = nw.dependencies.is_pandas_dataframe
-    if not (pandas(ours) and pandas(theirs)) or ours.index.equals(theirs.index):
-        return False
-    one, other = ours.index, theirs.index
-    return bool(one.is_unique and other.is_unique and len(one) == len(other) and one.isin(other).all())
 
 
 def _unique_columns_in_other_order(pair: Pair, ours: Table, theirs: Table) -> Iterator[str]:

@@ -15,12 +15,12 @@ from sdckit.core.engine_choice import on_engines
 from sdckit.core.scenarios import checked_scenarios
 from sdckit.core.table import names_of
 from sdckit.core.undecided import warn_of_masked_weights
+from sdckit.estimation.compare import comparison_of, declared_of, withheld_rows_of_losses
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.default_metrics import metrics_for_pair
 from sdckit.metrics.dominated import dominated_rows
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.estimates.declared import comparison_of, declared_of, withheld_rows_of_losses
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.evaluation_together import evaluate_together, given_releases, metrics_together
@@ -44,8 +44,7 @@ from sdckit.metrics.scenario_risks import require_columns, scenario_table
 from sdckit.metrics.stratified_risk import measures_linkage
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.risk.intruder import checked_known_share, known_share_notes, looked_up_singly
-from sdckit.rules import Rules, rules_of
-from sdckit.rules.edits import named_columns
+from sdckit.rules.rules import Rules, named_columns, rules_of
 
 
 @on_engines("evaluation", tables=2)
@@ -120,7 +119,7 @@ def evaluate(
     untouched, known, unknown, confidential, unit, drop
         Other roles of columns, as for `prepare`: what is published as it is, and what the intruder knows.
     estimates : list of str, optional
-        What users of the file compute, such as `["total(turnover) by sector"]`, as for `sdckit.estimates`:
+        What users of the file compute, such as `["total(turnover) by sector"]`, as for `sdckit.estimation`:
         its loss is measured, too, and `Evaluation.estimates` has the figures of both files.
     rows : array of int, optional
         Number, from 0, of the original row of each masked one, as `release.rows` has it, where the rows were
@@ -247,7 +246,10 @@ def evaluate(
         every=sample_queries is not None and sampling is None,
         known_share=share,
     )
-    pairs = [pair_of(prepared, one.masked, rows=one.rows) for one in releases]
+    pairs = [
+        pair_of(prepared, one.masked, rows=one.rows, paired=found.paired)
+        for one, found in zip(releases, disclosed, strict=True)
+    ]
     for pair, known_of in zip(pairs, disclosed, strict=True):
         require_published(pair.original.roles, published_names(pair))
         warn_of_doubts(pair, paired=known_of.paired)

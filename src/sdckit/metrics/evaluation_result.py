@@ -11,8 +11,8 @@ import polars as pl
 
 from sdckit.core import checks, frame_kinds, notebook, registry
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.estimation.compare import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.estimates.result import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.knowledge import Knowledge  # noqa: TC001 - typing.get_type_hints looks for it
 

@@ -13,9 +13,7 @@ from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import OPTIONS, Roles
 from sdckit.core.text import plural
 from sdckit.kernels.jit import Bools, Floats, Ints  # noqa: TC001 - typing.get_type_hints looks for them
-from sdckit.kernels.packed_sort import SMALL
-from sdckit.kernels.rank_distance import OrderedColumn
-from sdckit.kernels.rank_distance_batch import ColumnStack
+from sdckit.kernels.ranks import SMALL, ColumnStack, OrderedColumn
 from sdckit.kernels.scaling import spread
 from sdckit.metrics.blocks.cell_sums import variable_scales
 

@@ -8,17 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
+from sdckit.core.warning_texts import warn
 from sdckit.kernels.jit import count_special
-from sdckit.kernels.packed_sort import SMALL
-from sdckit.kernels.rank_distance import OrderedColumn, gap_distance
-from sdckit.kernels.rank_distance_batch import RULES, StackOrder
-from sdckit.kernels.rank_sums import RankSums
+from sdckit.kernels.ranks import RULES, SMALL, OrderedColumn, RankSums, StackOrder, gap_distance
 from sdckit.kernels.tie_rules import AlignedColumn, TieSummary, distance, row_gaps2, summarise
 from sdckit.kernels.weighted_ranks import WeightedRanks
 from sdckit.metrics.blocks.cell_sums import CellSums, cell_sums
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Int, Ints
-    from sdckit.rules import Rules
+    from sdckit.rules.rules import Rules
 
 
 CELLS_AT_ONCE = 1 << 18  # in columns that are sorted together
@@ -242,7 +241,7 @@ class Pair:
     @cached_property
     def stack_order(self) -> StackOrder:
         """All masked columns of a short file without missing cells, sorted in one compiled call."""
-        return self.original.stack.order(self.by_variable)
+        return self.original.stack.compare(self.by_variable)
 
     def _rank_distance(self, j: int, ties: str) -> RankSums:
         """Return the sums of rank differences of variable j under a tie rule; 0 below two records."""
@@ -358,10 +357,11 @@ class Pair:
         return [(name, self.take(rows, part)) for name, rows, part in self.original.parts]
 
 
-def pair_of(original: Any, masked: Any, *, rows: Any = None, **roles: Any) -> Pair:
+def pair_of(original: Any, masked: Any, *, rows: Any = None, paired: bool = True, **roles: Any) -> Pair:
     """Return the pair of original and masked data, rows aligned by key, or by order without a key.
 
     `rows` gives the original row of each masked one, where the rows were shuffled; no key is needed then.
+    Rows that are `paired` by order though pandas' labels say otherwise are warned of.
     """
     prepared = Original.of(original, **roles, warn=False)
     if rows is not None:
@@ -371,7 +371,23 @@ def pair_of(original: Any, masked: Any, *, rows: Any = None, **roles: Any) -> Pa
         assert pair.table is not None  # noqa: S101 - it has just been set
         rows = match_keys(prepared.table, pair.table, prepared.roles.key)
         return replace(pair, masked=np.asfortranarray(pair.masked[rows]), places=rows)
-    return replace(_require_same_length(pair), by_position=True)
+    pair = replace(_require_same_length(pair), by_position=True)
+    if paired and _same_labels_in_other_order(prepared.table, pair.table):
+        warn(
+            "both tables have the same index labels in another order, and rows are paired by position; "
+            "sort both alike, or give key="
+        )
+    return pair
+
+
+def _same_labels_in_other_order(*tables: Table | None) -> bool:
+    """Return True for two pandas tables whose unique index labels are the same, but in another order."""
+    ours, theirs = (getattr(None if table is None else table.native, "index", None) for table in tables)
+    if not (nw.dependencies.is_pandas_index(ours) and nw.dependencies.is_pandas_index(theirs)):
+        return False
+    if ours.equals(theirs) or len(ours) != len(theirs):
+        return False
+    return bool(ours.is_unique and theirs.is_unique and ours.isin(theirs).all())
 
 
 def pair_by_row(original: Original, masked: Any, *, rows: Any = None) -> Pair:

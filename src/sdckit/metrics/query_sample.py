@@ -31,14 +31,12 @@ SEED = 0  # of the random order in which records are drawn: the same files give 
 class QuerySample:
     """How many query records are drawn, and the stream of random numbers that decides which.
 
-    A larger sample of the same stream contains the smaller one. `confidence` is that of intervals. Once the
-    interval lies above `limit`, no larger sample is drawn.
+    A larger sample of the same stream contains the smaller one. `confidence` is that of intervals.
     """
 
     size: int
     stream: int = 0
     confidence: float = CONFIDENCE
-    limit: float | None = None
 
     def order(self, n: int, cache: dict[str, Any] | None = None, first: int = 0) -> Ints:
         """Return the numbers of n records in the random order in which they are drawn, kept in a cache.
@@ -99,7 +97,7 @@ class Sampling:
         tried = sizes[:1] if limit is None else sizes
         for size in tried:
             for pair in pairs:
-                pair.sample = QuerySample(size, self.stream, 1 - (1 - CONFIDENCE) / len(tried), limit)
+                pair.sample = QuerySample(size, self.stream, 1 - (1 - CONFIDENCE) / len(tried))
             found = measure()
             if limit is None or found[0] is None or settles(found[0].estimate, limit):
                 break

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Floats
     from sdckit.metrics.pair import Pair
-    from sdckit.rules import Rules
+    from sdckit.rules.rules import Rules
 
 NAMES = ("mean", "sd", "q1", "median", "q3", "total")
 CORRELATED = 12  # variables whose correlations are computed, the first ones

@@ -14,8 +14,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import randomness
-from sdckit.kernels.rank_distance import gap_distance
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import gap_distance, largest_absolute, largest_squared
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Ints

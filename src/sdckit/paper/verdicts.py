@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from sdckit.core.text import listed
-from sdckit.kernels.rank_sums import largest_absolute
+from sdckit.kernels.ranks import largest_absolute
 from sdckit.paper import correlations as study
 from sdckit.paper import permutations
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED

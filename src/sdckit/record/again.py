@@ -16,7 +16,7 @@ from sdckit.record.keeping import measured_figures
 from sdckit.record.overlap import find_overlaps
 from sdckit.record.replay import check_input, read_input, read_original
 from sdckit.record.store import read_table
-from sdckit.selection.calibrated_release import with_larger_risks
+from sdckit.selection.calibration import with_larger_risks
 from sdckit.selection.publishing import Published
 
 if TYPE_CHECKING:

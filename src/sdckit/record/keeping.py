@@ -43,11 +43,6 @@ class Origin:
     dialect: Dialect = DEFAULT
     job: dict[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def of_file(cls, command: str, path: Path, dialect: Dialect, job: dict[str, Any]) -> Origin:
-        """Return the origin of data that were read from a file."""
-        return cls(command, path.name, digest_of_file(path), dialect, job)
-
 
 @dataclass
 class Keeper:

@@ -105,8 +105,4 @@ def locked(path: Path) -> Iterator[bool]:
 def digest_of_file(path: Path) -> str:
     """Return the SHA-256 digest of a file; of a folder, that of the names and digests of its files."""
     with explain_read_errors(path):
-        if path.is_dir():
-            parts = sorted(file for file in path.rglob("*") if file.is_file())
-            lines = [f"{file.relative_to(path).as_posix()} {digest_of_file(file)}\n" for file in parts]
-            return hashlib.sha256("".join(lines).encode()).hexdigest()
         return sha256_of(path)

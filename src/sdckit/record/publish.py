@@ -77,10 +77,12 @@ def _same_values(written: pl.DataFrame, frame: pl.DataFrame, name: str) -> bool:
     return np.array_equal(ours, theirs, equal_nan=True)
 
 
-def require_file_of(release: Release[Any], path: AnyPath, columns: Sequence[str]) -> None:
-    """Raise ValueError unless a file holds the masked columns of a release, row by row."""
-    written, frame = read(path).frame, as_polars(release.data)
+def require_file_of(release: Release[Any], path: AnyPath, columns: Sequence[str]) -> str:
+    """Return the digest of a file; raise ValueError unless it holds the masked columns of a release."""
+    source, frame = read(path), as_polars(release.data)
+    written = source.frame
     if not set(columns) <= set(written.columns) or not all(
         written[name].dtype.is_numeric() and _same_values(written, frame, name) for name in columns
     ):
         raise ValueError(f"'{path}' does not hold this release; give the file that publish() wrote")
+    return source.sha256

@@ -46,7 +46,7 @@ def check_input(entry: Entry, data: Path, source: Source | None = None) -> None:
     """
     stated = entry.input["sha256"]
     if stated is not None:
-        same = digest_of_file(data) == stated
+        same = (digest_of_file(data) if source is None else source.sha256) == stated
     else:
         same = source is None or digest_of_table(Table(source.frame)) == entry.input["cells"]
     if not same:
@@ -99,10 +99,9 @@ def read_input(entry: Entry, data: Path) -> Source:
     """Return the table of a file, or of all Parquet files in a folder, read as a release read it."""
     if not data.is_dir():
         return files.read(data, entry.read_dialect())
-    from sdckit.engines.parquet_files import find_files  # noqa: PLC0415 - only for folders
-    from sdckit.io.source import Source  # noqa: PLC0415
+    from sdckit.engines.parquet_files import read_folder  # noqa: PLC0415 - only for folders
 
-    return Source(find_files(data).scan().collect(), None, data, entry.read_dialect())
+    return read_folder(data, entry.read_dialect())
 
 
 def read_original(entry: Entry, source: Source) -> Original:

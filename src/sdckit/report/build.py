@@ -15,7 +15,6 @@ from sdckit.core.notebook import WrittenReport
 from sdckit.core.text import listed, plural
 from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.io import atomic
-from sdckit.io.digest import sha256_of
 from sdckit.metrics.evaluation_result import public_evaluation, rounded_losses
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.record.publish import require_file_of
@@ -99,9 +98,8 @@ def report_on_release(
     limits = release.made_from.plan.limits
     if file is None:
         return report_on_evaluation(result, name=name or UNNAMED, pair=pair, limits=limits)
-    require_file_of(release, file, pair.columns)
-    own = Path(file).name
-    summary = summary_of(pair, result, file=own, sha256=sha256_of(file))
+    own, digest = Path(file).name, require_file_of(release, file, pair.columns)
+    summary = summary_of(pair, result, file=own, sha256=digest)
     return report_on_evaluation(result, name=name or own, pair=pair, summary=summary, limits=limits)
 
 

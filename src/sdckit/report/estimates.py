@@ -11,18 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core.text import figure_text, number
-from sdckit.metrics.estimates.classes import ERRORS
-from sdckit.metrics.estimates.guarded import public_rows, summary_sentences
-from sdckit.metrics.estimates.guards import Guard
-from sdckit.metrics.estimates.result import name_of_row
+from sdckit.estimation.estimators import name_of_row
+from sdckit.estimation.guards import ERRORS, Guard, public_rows, summary_sentences
 from sdckit.report.signing import AFTER, EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sdckit.metrics.estimates.classes import Class
-    from sdckit.metrics.estimates.guarded import PublicRow
-    from sdckit.metrics.estimates.result import Estimates
+    from sdckit.estimation.compare import Estimates
+    from sdckit.estimation.guards import Class, PublicRow
 
 FIRST, SHOWN = 12, 40  # rows of the plot that are seen at once, and with those that fold
 NEAREST, FARTHEST = 3.0, 8.0  # standard errors on either side of the exact plot

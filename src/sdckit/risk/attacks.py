@@ -17,23 +17,25 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.classes import class_numbers
+from sdckit.core.text import listed
 from sdckit.kernels.candidates import Side
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.query_sample import estimate_of_largest
-from sdckit.metrics.score import Score, Values, WorstAttack
+from sdckit.metrics.score import Values, WorstAttack
 from sdckit.risk import distances, intruder, literature
 from sdckit.risk.beside import row_orders
 from sdckit.risk.distances import Credits, RecordClasses, mean_or_nan
 from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, Facts, facts_of, require_tied_rows
 from sdckit.risk.law import LARGE
 from sdckit.risk.shadows import OF_LARGE
-from sdckit.risk.units import row_credits_of_units, shows_units
+from sdckit.risk.units import ROW_ORDER, read_units, row_credits_of_units, shows_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
     from sdckit.metrics.query_sample import Queries
+    from sdckit.metrics.score import Score
     from sdckit.risk.literature import LinkageAttack
 
 BOTH = "both"
@@ -181,10 +183,6 @@ class AttackResult:
         """The attack, prepared from the pair."""
         return prepared_attack(self.pair, self.name, self.options)
 
-    def forget(self) -> None:
-        """Free the memory of what was prepared; it is prepared again if asked for."""
-        self.__dict__.pop("attack", None)
-
     def equal_records(self, rows: Ints) -> tuple[Ints, RecordClasses]:
         """Return all records that look like one of some records, those included, and their classes."""
         if self.kind.sees == "facts":  # true records are candidates: equal sets of them give equal credits
@@ -259,12 +257,7 @@ class AttackResult:
 @distances.once
 def marks_of_queries(pair: Pair, sees: str, direction: str) -> UInt64s:
     """Return a number for each query, equal for equal cells, or for equal points that are compared."""
-    files = pair.original.values, pair.masked
-    ours, theirs = (
-        distances.whitened(pair)
-        if sees == "points"
-        else (distances.known_columns(pair, file) for file in files)
-    )
+    ours, theirs = distances.whitened(pair) if sees == "points" else distances.known_files(pair)
     return distances.row_marks(theirs if direction == TO_ORIGINAL else ours)
 
 
@@ -299,7 +292,6 @@ def score_attacks(
     `parts` are stored in it; `tried` is the number of attacks of which it is the worst.
     """
     pair = attacks[0].pair
-    none = np.full(pair.p, np.nan)
     means = [mean_or_nan(attack.credits_of(queries).expected) for attack in attacks]
     worst = attacks[int(np.nanargmax(means)) if not np.isnan(means).all() else 0]
     found = worst.credits_of(queries)
@@ -308,16 +300,16 @@ def score_attacks(
         levels = [attack.chances(queries) for attack in attacks]
         size = max(level.size for level in levels)
         chances = np.max([np.broadcast_to(level, size) for level in levels], axis=0)
-        extra["random"] = Values(float(chances.mean()), none)
+        extra["random"] = float(chances.mean())
         low, high = mean_or_nan(found.strict), mean_or_nan(found.optimistic)
         if low < high:
+            none = np.full(pair.p, np.nan)
             extra |= {"tie_low": Values(low, none), "tie_high": Values(high, none)}
     if per_record:
         extra["records"] = queries.scatter(found.expected, pair.original.n)
-    return Score(
-        Values(mean_or_nan(found.expected), none),
-        pair.counts.both,
-        np.zeros(pair.p, np.int64),
+    return distances.score_of_file(
+        pair,
+        mean_or_nan(found.expected),
         parts=parts,
         attack=WorstAttack(worst.name, worst.direction),
         notes=notes,
@@ -379,7 +371,7 @@ def score_linkage(
     if queries.sample is not None:
         weak = distances.cached_value(pair.cache, f"weak {direction} {attacks} {share}", dict)
     strong = [attack for attack in every if attack not in weak]
-    means = weak | _means_of(strong, queries, len(every))
+    means = weak | {attack: mean_or_nan(attack.credits_of(queries).expected) for attack in strong}
     parts: dict[str, float] = {}
     for attack in every:
         parts[attack.name] = max(means[attack], parts.get(attack.name, means[attack]))
@@ -390,26 +382,7 @@ def score_linkage(
         own, largest = estimate_of_largest(means[attack] * queries.drawn, queries), score.estimate
         if own is not None and largest is not None and own.high < largest.low:  # no more is drawn for it
             weak[attack] = means[attack]
-            attack.forget()
     return score
-
-
-def _means_of(attacks: list[AttackResult], queries: Queries, tried: int) -> dict[AttackResult, float]:
-    """Return the mean success of each attack; free their memory once no larger sample will be drawn.
-
-    Of a large file the memory of each attack is freed at once, and prepared again for a larger sample.
-    """
-    means: dict[AttackResult, float] = {}
-    limit = None if queries.sample is None else queries.sample.limit
-    last = False
-    for attack in attacks:
-        means[attack] = mean_or_nan(attack.credits_of(queries).expected)
-        estimate = estimate_of_largest(means[attack] * queries.drawn, queries, tried)
-        last = last or (limit is not None and estimate is not None and estimate.low > limit)
-        large = queries.sample is not None and not literature.keeps_searches(attack.pair)
-        for done in means if last else [attack] if large else ():
-            done.forget()
-    return means
 
 
 def linkage_notes(pair: Pair, parts: dict[str, float]) -> tuple[str, ...]:
@@ -421,6 +394,15 @@ def linkage_notes(pair: Pair, parts: dict[str, float]) -> tuple[str, ...]:
         notes.append(
             f"rows are sorted by {columns}: linkage is {max(parts.values()):.3g} with the order of the rows, "
             f"{shuffled:.3g} once they are shuffled"
+        )
+    units = read_units(pair) if "rows_of_units" in parts else None
+    if units is not None and units.shown_by:
+        remedies = [
+            "shuffle the rows" if name == ROW_ORDER else f"drop or mask {name}" for name in units.shown_by
+        ]
+        notes.append(
+            f"rows of one {units.column}, which is not published, are shown by {listed(units.shown_by)}, and "
+            f"linkage reads them together: {listed(remedies)}, or name {units.column} as unit"
         )
     if intruder.looked_up_singly(pair):
         notes.append(

@@ -14,14 +14,14 @@ from sdckit.core.converted_cells import NUMBER, converted, polars_column
 from sdckit.core.registry import metric
 from sdckit.kernels.candidates import no_facts
 from sdckit.kernels.jit import Floats, Ints, kernel
-from sdckit.metrics.score import Score, Values
 from sdckit.risk.beside import row_orders
-from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, standardised
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, score_of_file, standardised
 from sdckit.risk.facts import (
     TO_MASKED,
     aligned_column,
     blocks_of_original,
     facts_of,
+    hidden_of_original,
     units_of_original,
     unknown_of_original,
 )
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
+    from sdckit.metrics.score import Score
 
 WITHIN = 0.1  # a guess is right if it is at most this share of the true value away from it
 MISSING = -1
@@ -159,19 +160,16 @@ def keep_columns(original: Original) -> None:
     """Read all that risks need of a table's other columns, to be kept without the table."""
     blocks_of_original(original)
     confidential_of_original(original)
-    unknown_of_original(original)
+    if unknown_of_original(original):
+        hidden_of_original(original)
     units_of_original(original)
 
 
 def digest_of_columns(original: Original) -> bytes:
     """Return a digest of what risks read of columns that are not masked."""
-    blocks, cells = blocks_of_original(original), confidential_of_original(original)
-    units, unknown = units_of_original(original), unknown_of_original(original)
-    digest = hashlib.sha256(b"" if blocks is None else blocks.tobytes())
-    digest.update(b"" if units is None else units.tobytes())
-    digest.update(pickle.dumps(cells) if cells else b"")
-    digest.update(pickle.dumps(unknown) if unknown else b"")
-    return digest.digest()
+    keep_columns(original)
+    names = ("blocks", "units", "confidential", "unknown", "hidden")
+    return hashlib.sha256(b"".join(pickle.dumps(original.kept.get(name)) for name in names)).digest()
 
 
 # --- what an intruder learns -----------------------------------------------------------------------------
@@ -327,12 +325,11 @@ def score_attribute(pair: Pair, *, detail: bool = False, per_record: bool = Fals
     for name, one in found.items():
         parts |= {name: one.value, f"{name} random": one.random, f"{name} constant": one.constant}
         parts |= {f"{name} excess": one.excess, f"{name} groups": one.groups}
-    none = np.full(pair.p, np.nan)
-    return Score(
-        Values(found[worst].value, none),
-        np.full(pair.p, int(columns[worst].original.observed.sum())),
-        np.zeros(pair.p, np.int64),
-        random=Values(found[worst].random, none) if detail else None,
+    return score_of_file(
+        pair,
+        found[worst].value,
+        used=np.full(pair.p, int(columns[worst].original.observed.sum())),
+        random=found[worst].random if detail else None,
         records=found[worst].records if per_record else None,
         parts=parts,
         subject=worst,

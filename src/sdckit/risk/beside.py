@@ -28,14 +28,7 @@ from sdckit.risk.distances import (
     row_marks,
     standardised,
 )
-from sdckit.risk.facts import (
-    aligned_column,
-    column_numbers,
-    facts_of,
-    is_renumbering,
-    unknown_of_original,
-    untouched_of,
-)
+from sdckit.risk.facts import facts_of, is_renumbering, unmasked_unknown, untouched_of
 from sdckit.risk.law import FOLDS, Normal, inverse_root, solved
 from sdckit.risk.posterior import LISTED, Search
 
@@ -354,11 +347,7 @@ def _class_of_a_variable(known: Floats, classes: Ints, blocks: Ints, folds: Ints
 def _unknown_columns(pair: Pair) -> Iterator[Floats]:
     """Yield the published columns that the intruder does not know as numbers, NaN where a cell is missing."""
     yield from np.delete(pair.masked, pair.known_variables, axis=1).T
-    for name, cells in unknown_of_original(pair.original).items():
-        if pair.table is None:
-            yield cells
-        elif name in pair.table.names:
-            yield column_numbers(aligned_column(pair, name))
+    yield from unmasked_unknown(pair).values()
 
 
 # --- the order of the rows -------------------------------------------------------------------------------
@@ -415,9 +404,7 @@ def _ordered_cells(pair: Pair) -> Iterator[tuple[str, Floats]]:
         gone = (column.original == -1) | (column.published == -1)
         yield column.name, np.where(gone, np.nan, column.original)
     key, table = pair.original.roles.key, pair.original.table
-    if table is None:
-        return
-    if key:
+    if key and table is not None:
         numbers = [converted_numbers(polars_column(table.column(name)))[0] for name in key]
         yield ", ".join(key), class_numbers(numbers, pair.original.n).astype(float)
 

@@ -18,9 +18,10 @@ from sdckit.core import parameters
 from sdckit.core.classes import number_values
 from sdckit.core.registry import METRICS
 from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s, kernel
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.scaling import powers_of_two, whitening_axes
 from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
 TYPICAL = 1_000  # records from which the typical value of a column is taken
 FARTHEST = 1e140  # standard deviations; squares of what lies beyond might leave the range of numbers
-SHORT = 2**20  # different last digits of marks that are compared first
 MOST, FEWEST = 20, 2  # permutations of short and of long files
 PERMUTED = 200_000  # records in all, within these bounds: a mean over many records needs few permutations
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
@@ -61,6 +61,19 @@ def cached_value(store: dict[str, Any], name: str, compute: Callable[[], Any]) -
     return store[name]
 
 
+def last_value(store: dict[str, Any], name: str, key: Any, compute: Callable[[], Found]) -> Found:
+    """Return the value last stored under a name if it was that of the same key; else compute and store it."""
+    kept = store.get(name)
+    if kept is None or not np.array_equal(kept[0], key):
+        kept = store[name] = key, compute()
+    return kept[1]
+
+
+def known_files(pair: Pair) -> tuple[Floats, Floats]:
+    """Return the variables that the intruder knows, of the original and of the masked file."""
+    return known_columns(pair, pair.original.values), known_columns(pair, pair.masked)
+
+
 def measured(name: str, original: Any, masked: Any, **options: Any) -> float:
     """Return a risk of two tables, by the name of its metric and with options that are checked."""
     metric = METRICS[name]
@@ -72,6 +85,15 @@ def measured(name: str, original: Any, masked: Any, **options: Any) -> float:
 def mean_or_nan(values: Floats | Bools) -> float:
     """Return the mean of the values, or the share of True; NaN without any."""
     return float(values.mean()) if values.size else math.nan
+
+
+def score_of_file(
+    pair: Pair, value: float, *, used: Ints | None = None, random: float | None = None, **more: Any
+) -> Score:
+    """Return a score with a value of the file and none of single variables, in which no cell is left out."""
+    none, used = np.full(pair.p, np.nan), pair.counts.both if used is None else used
+    level = None if random is None else Values(random, none)
+    return Score(Values(value, none), used, np.zeros(pair.p, np.int64), random=level, **more)
 
 
 def known_columns(pair: Pair, values: Floats) -> Floats:
@@ -166,7 +188,7 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
     Directions without variance are left out, such as that of a total that is the sum of its parts. A missing
     cell is set to the masked file's mean; a record without any value is NaN.
     """
-    files = [known_columns(pair, values) for values in (pair.original.values, pair.masked)]
+    files = known_files(pair)
     scale = column_scale(files[1])
     filled = [np.where(np.isnan(values), scale.mean, scale.apply(values)) for values in files]
     release = filled[1] - scale.mean
@@ -312,11 +334,7 @@ def row_marks(*parts: Floats | Ints | UInt64s) -> UInt64s:
 
 def rows_like(marks: UInt64s, rows: Ints) -> Ints:
     """Return all rows whose mark is that of one of the given rows, in ascending order."""
-    short = (marks & np.uint64(SHORT - 1)).astype(np.int64)
-    seen = np.zeros(SHORT, np.bool_)
-    seen[short[rows]] = True
-    some = np.flatnonzero(seen[short])  # few, so that whole marks are compared for few
-    return some[np.isin(marks[some], marks[rows])]
+    return np.flatnonzero(pl.Series(marks).is_in(pl.Series(marks[rows])))
 
 
 class RecordClasses:

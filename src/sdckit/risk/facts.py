@@ -21,7 +21,7 @@ A relation is a fact only if it holds for every true pair, so the true record is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
 ROUNDING = 1e-9  # relative widening of half a base, for what floating point makes of halves
-KINDS = 4_000_000  # pairs of kinds of records up to which kinds are compared instead of records
 
 Sides = tuple[Side, Side]  # of originals and of published records, or of targets and of queries
 
@@ -58,7 +57,6 @@ class Facts:
     blocks: Ints | None = None  # classes by untouched columns of cases a and b; None without any
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     run_again: bool = False  # the method draws nothing, and the intruder knows all that it reads
-    kept: dict[str, Any] | None = None  # searches among originals that the next masked file needs, too
 
     @property
     def n(self) -> int:
@@ -108,25 +106,7 @@ def facts_of(pair: Pair) -> Facts:
     """Return the facts of a pair of files, computed once; those of a stratum are a part of the file's."""
     if pair.whole is not None and pair.rows is not None:
         return facts_of(pair.whole).take(pair.rows)
-    found = _Collection(pair).facts()
-    if pair.sample is None or found.equalities:
-        return found
-    ours, kept = keep_side(pair.original, found.ours)
-    cache = {(TO_ORIGINAL, "records"): distances.cached_value(kept, "records", lambda: Records(ours))}
-    return replace(found, ours=ours, cache=cache, kept=kept)
-
-
-def keep_side(original: Original, side: Side) -> tuple[Side, dict[str, Any]]:
-    """Return facts about originals, equal ones of an earlier file if kept, and a cache for what they need.
-
-    A search measures many masked files. Windows of ranks say the same about originals whatever their width,
-    so that trees of originals need not be built again for every file. They are large: those of one side are
-    kept.
-    """
-    kept = original.cache.get("risk: side of originals")
-    if kept is None or not all(np.array_equal(a, b) for a, b in zip(kept[0], side, strict=True)):
-        kept = original.cache["risk: side of originals"] = (side, {})
-    return kept
+    return _Collection(pair).facts()
 
 
 def require_tied_rows(
@@ -144,24 +124,13 @@ def fits(ours: Side, theirs: Side) -> Bools:
 
 
 def count_by_kind(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
-    """Return the number of candidates of each query and a mark of their set, by kinds where these are few."""
+    """Return the number of candidates of each query and a mark of their set; equal queries are asked once."""
     if not targets.low.shape[1]:
         sizes = np.bincount(targets.blocks, minlength=int(queries.blocks.max()) + 1)
         return sizes[queries.blocks], distances.row_marks(queries.blocks)
-    ours, theirs = (distances.RecordClasses(distances.row_marks(*side)) for side in (targets, queries))
-    if len(ours.sizes) * len(theirs.sizes) > KINDS:
-        return count_candidates(targets, queries)
-    blocks, lows, highs = take(targets, ours.firsts)
-    fit = np.array(
-        [
-            (blocks == block) & ((low <= highs) & (lows <= high)).all(axis=1)
-            for block, low, high in zip(*take(queries, theirs.firsts), strict=True)
-        ]
-    )
-    marks = np.where(fit, distances.row_marks(np.arange(len(ours.sizes))), np.uint64(0)).sum(
-        axis=1, dtype=np.uint64
-    )
-    return (fit @ ours.sizes)[theirs.numbers], marks[theirs.numbers]
+    kinds = distances.RecordClasses(distances.row_marks(*queries))
+    counts, marks = count_candidates(targets, take(queries, kinds.firsts))
+    return counts[kinds.numbers], marks[kinds.numbers]
 
 
 # --- relations -------------------------------------------------------------------------------------------
@@ -523,14 +492,18 @@ def marks_of(pair: Pair, name: str) -> tuple[Ints | None, Ints | None]:
     return none if ours is None else ours, theirs
 
 
-def published_classes(pair: Pair) -> Ints:
-    """Return the class of each record by its cells in the known columns that are published unmasked."""
+def published_classes(pair: Pair, cases: str = "abcde") -> Ints:
+    """Return the class of each record by its cells in the known columns that are published unmasked.
+
+    Columns of other `cases` are left out: those of d and e hold cells that are not the original ones.
+    """
     if pair.whole is not None and pair.rows is not None:
-        return published_classes(pair.whole)[pair.rows]
+        return published_classes(pair.whole, cases)[pair.rows]
     if pair.table is None:
         blocks = blocks_of_original(pair.original)
         return class_numbers([], pair.original.n) if blocks is None else blocks
-    return class_numbers([column.published + 1 for column in untouched_of(pair)], pair.original.n)
+    chosen = [column.published + 1 for column in untouched_of(pair) if column.case in cases]
+    return class_numbers(chosen, pair.original.n)
 
 
 def known_unmasked(pair: Pair) -> list[str]:
@@ -573,6 +546,38 @@ def unknown_of_original(original: Original) -> dict[str, Floats]:
             name: column_numbers(original.published_column(name)) for name in published if name not in others
         }
     return original.kept["unknown"]
+
+
+def unmasked_unknown(pair: Pair) -> dict[str, Floats]:
+    """Return the columns that he does not know, published unmasked, as numbers, NaN where missing."""
+    found = unknown_of_original(pair.original)
+    if pair.table is None:
+        return found
+    names = [name for name in found if name in pair.table.names]
+    return {name: column_numbers(aligned_column(pair, name)) for name in names}
+
+
+def hidden_columns(pair: Pair) -> dict[str, Ints]:
+    """Return the original columns that are not published, each cell as a number, equal for equal cells."""
+    return (
+        hidden_of_original(pair.original) if pair.table is None else _hidden(pair.original, pair.table.names)
+    )
+
+
+def hidden_of_original(original: Original) -> dict[str, Ints]:
+    """Return the columns that releases do not publish as numbers; kept without the table."""
+    if "hidden" not in original.kept:
+        original.kept["hidden"] = _hidden(original, original.roles.published(original.table_names))
+    return original.kept["hidden"]
+
+
+def _hidden(original: Original, published: Iterable[str]) -> dict[str, Ints]:
+    """Return the columns that are neither published nor variables, if a cell repeats, as numbers."""
+    table, others = original.table, {*published, *original.columns}
+    if table is None:
+        return {}
+    found = {name: cell_numbers(table.column(name)) for name in table.names if name not in others}
+    return {name: cells for name, cells in found.items() if np.bincount(cells).max() > 1}
 
 
 def column_numbers(column: Any) -> Floats:

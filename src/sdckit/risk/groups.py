@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks, registry
-from sdckit.core.classes import class_numbers, class_sizes, number_values, uniques_of
+from sdckit.core.classes import Uniques, class_numbers, class_sizes, number_values, uniques_of
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.averages import divide_or_nan, record_means
@@ -21,7 +21,6 @@ from sdckit.risk.facts import known_unmasked, published_classes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.core.classes import Uniques
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
 
@@ -165,7 +164,9 @@ def score_uniques(pair: Pair, *, detail: bool = False, per_record: bool = False)
     """Return the share of records alone on the known unmasked columns, and the floor among its parts."""
     classes = published_classes(pair)
     records = (class_sizes(classes) == 1).astype(float) if per_record else None
-    score = score_of_uniques(uniques_of(classes), pair.original.n, pair.p, known_unmasked(pair))
+    floor = uniques_of(published_classes(pair, "abc")).floor  # changed cells guarantee no link
+    found = Uniques(uniques_of(classes).share, floor)
+    score = score_of_uniques(found, pair.original.n, pair.p, known_unmasked(pair))
     return replace(score, records=records)
 
 
@@ -219,8 +220,9 @@ def uniques(original: Any, masked: Any) -> float:
     -------
     float
         Share of the records whose published cells in these columns no other record has. `evaluate` also
-        gives the floor in `parts`, the mean of 1/class size: no masking of the other columns brings
-        `linkage` below it.
+        gives the floor in `parts`, the mean of 1/class size on those of these columns that are published
+        with their own, recoded or suppressed cells: no masking of the other columns brings `linkage` below
+        it.
 
     References
     ----------

@@ -20,7 +20,7 @@ from sdckit.masking import rounded
 from sdckit.metrics.query_sample import LOOKED_UP
 from sdckit.risk import law, posterior, shadows, structure
 from sdckit.risk.beside import read_beside, row_orders, with_more
-from sdckit.risk.distances import Credits, known_columns, once
+from sdckit.risk.distances import Credits, Found, known_columns, last_value, once
 from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of
 from sdckit.risk.law import LARGE
 from sdckit.risk.posterior import Search
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
-    from sdckit.risk.posterior import Likelihood, Pairs
+    from sdckit.risk.posterior import Pairs
 
 CELL = 5_000  # records of such a file in which one-to-one links are compared with single ones
 FEWEST = 10  # records of which folds can be made
@@ -101,25 +101,21 @@ def _masked_reading(pair: Pair, by: str) -> Search:
     with np.errstate(over="ignore"):
         theirs = np.clip(shadows.release_as_shadow(pair) / unit, -FARTHEST, FARTHEST)
     ours, theirs = np.ascontiguousarray(ours / unit), np.ascontiguousarray(theirs)
-    return law.laws_of_folds(ours, theirs) if by == "folds" else _kept_law(pair, ours).read(theirs).search
+    if by == "folds":
+        return law.laws_of_folds(ours, theirs)
+    return _of_setting(pair, "law", lambda: _law_of_shadows(pair, ours, unit)).read(theirs).search
 
 
-def _kept_law(pair: Pair, ours: Floats) -> law.Law:
-    """Return the law of shadows; that of a setting is kept while a search draws other tables with it."""
+def _of_setting(pair: Pair, name: str, compute: Callable[[], Found]) -> Found:
+    """Return what shadows of a setting show; it is kept while a search draws other tables with it."""
     if not pair.trial:
-        return _law_of_shadows(pair, ours)
-    setting = (pair.disclosure.method, repr(pair.disclosure.parameters), tuple(pair.known_variables))
-    kept = pair.original.cache.get("law of a setting")
-    if kept is None or kept[0] != setting:
-        kept = setting, _law_of_shadows(pair, ours)
-        pair.original.cache["law of a setting"] = kept
-    found: law.Law = kept[1]
-    return found
+        return compute()
+    setting = f"{pair.disclosure.method} {pair.disclosure.parameters!r} {pair.known_variables}"
+    return last_value(pair.original.cache, name, setting, compute)
 
 
-def _law_of_shadows(pair: Pair, ours: Floats) -> law.Law:
+def _law_of_shadows(pair: Pair, ours: Floats, unit: Floats) -> law.Law:
     """Return the law that shadows show; searches take the method's own where it states one."""
-    unit = units_of_columns(known_columns(pair, pair.original.values))
     stated = shadows.stated_law(pair) if (unit == 1).all() else None
     if pair.trial and stated is not None:
         return law.law_as_stated(ours, stated)
@@ -171,20 +167,14 @@ def _pairs_inside(search: Search, sides: tuple[Side, Side], codes: Sequence[stru
     """Return the likely pairs inside the facts, after the exchanges of these columns have been undone."""
     if not codes or len(sides[0].blocks) ** 2 > posterior.WHOLE:
         return posterior.likely_pairs(search, *sides)
-    return pairs_after_swaps(_matrix(search.likelihood, *sides), codes)
+    every = np.arange(len(sides[0].blocks))
+    return pairs_after_swaps(posterior.matrix_of(search.likelihood, every, every, *sides), codes)
 
 
 def whole_matrix(pair: Pair, by: str, *, order: bool = False) -> Floats:
     """Return the log-likelihood of every pair by one law, row x original; -inf outside the facts."""
-    return _matrix(reading_of(pair, by, order=order).likelihood, *facts_of(pair).sides())
-
-
-def _matrix(likelihood: Likelihood, ours: Side, theirs: Side) -> Floats:
-    """Return the log-likelihood of every pair, row x original; -inf outside the facts."""
-    every = np.arange(len(ours.blocks))
-    matrix = posterior.matrix_of(likelihood, every, every, ours, theirs)
-    matrix[theirs.blocks[:, None] != ours.blocks[None]] = -np.inf
-    return matrix
+    every, likelihood = np.arange(pair.original.n), reading_of(pair, by, order=order).likelihood
+    return posterior.matrix_of(likelihood, every, every, *facts_of(pair).sides())
 
 
 def pairs_after_swaps(matrix: Floats, codes: Sequence[structure.Codes]) -> Pairs:
@@ -204,10 +194,14 @@ def exchanged_codes(pair: Pair) -> list[structure.Codes]:
         return []
     steps = [shadows.published_steps(pair)[j] for j in pair.known_variables]
     ours = rounded(known_columns(pair, pair.original.values), steps)
-    columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEWEST))
-    if columns:
-        columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEW))
+
+    def proven() -> list[int]:
+        """Return the columns that all shadows exchange; a few show it for most methods."""
+        columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEWEST))
+        return structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEW)) if columns else []
+
     theirs, strata = shadows.release_as_shadow(pair), seen_strata(pair)
+    columns = _of_setting(pair, "exchanged columns", proven)
     return [structure.codes_of(ours[:, j], theirs[:, j], strata) for j in columns]
 
 
@@ -297,14 +291,13 @@ def credit_of_links(found: posterior.Posterior, direction: str, *, one_to_one: b
 
 def posterior_of_rows(pair: Pair, by: str, rows: Ints, *, order: bool) -> posterior.Posterior:
     """Return the posterior of some rows of a large file, each by itself; that of the last rows is kept."""
-    kept = pair.cache.get(f"posterior of rows {by} {order}")
-    if kept is None or not np.array_equal(kept[0], rows):
+
+    def found() -> posterior.Posterior:
+        """Return the posterior of these rows."""
         search = reading_of(pair, by, order=order)
-        pairs = posterior.likely_pairs(search, *facts_of(pair).sides(), rows)
-        kept = rows, posterior.Posterior(pairs)
-        pair.cache[f"posterior of rows {by} {order}"] = kept
-    found: posterior.Posterior = kept[1]
-    return found
+        return posterior.Posterior(posterior.likely_pairs(search, *facts_of(pair).sides(), rows))
+
+    return last_value(pair.cache, f"posterior of rows {by} {order}", rows, found)
 
 
 @once

@@ -62,16 +62,6 @@ FAR = -4.0  # further fall of the rank estimate outside of all moves seen
 # --- estimates -------------------------------------------------------------------------------------------
 
 
-def _same(values: Floats) -> Floats:
-    """Return the values as they are: most estimates compare cells."""
-    return values
-
-
-def _read_cells(values: Floats) -> Floats:
-    """Return the values row by row, 0 where missing."""
-    return np.nan_to_num(np.ascontiguousarray(values))
-
-
 @dataclass(frozen=True)
 class Normal:
     """Published cells are normal around a mean for each original cell, with pooled correlations."""
@@ -79,12 +69,13 @@ class Normal:
     mean: Floats
     sd: Floats
     root: Floats  # variable x direction: its product with itself is the precision of standardised residuals
-    transform: Callable[[Floats], Floats] = _same
+    transform: Callable[[Floats], Floats] | None = None
     kept: dict[bytes, Floats] = field(default_factory=dict, repr=False)  # roots by which cells are free
 
     def read(self, published: Floats) -> Floats:
         """Return the published cells, transformed as the method's own law asks for; 0 where missing."""
-        return _read_cells(self.transform(published))
+        cells = published if self.transform is None else self.transform(published)
+        return np.nan_to_num(np.ascontiguousarray(cells))
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add -1/2 z'Jz - sum of log sd over the free cells of each pair.
@@ -299,11 +290,7 @@ class Law:
     def read(self, published: Floats) -> Reading:
         """Return what the estimates compare of a published file."""
         states = self.states.of(published)
-        cells = _read_cells(published)
-        read = {
-            name: cells if isinstance(one, Normal) and one.transform is _same else one.read(published)
-            for name, one in self.estimates.items()
-        }
+        read = {name: one.read(published) for name, one in self.estimates.items()}
         return Reading(self, states, states == 0, read)
 
 
@@ -415,9 +402,8 @@ def unseen(shadows: Floats) -> Floats:
 
 def law_as_stated(original: Floats, stated: Stated) -> Law:
     """Return the law that a method states of itself, with no shadow: for searches."""
-    none = np.zeros((1, *original.shape))
-    states = _fit_states(original, none * np.nan, np.zeros(len(original), np.bool_))
-    states = States(states.heaps, states.lines, np.zeros_like(states.tables))
+    n, p = original.shape
+    states = States([np.empty(0)] * p, np.zeros((n, p), np.int64), np.zeros((p, 1, 2)))  # they tell nothing
     return Law(states, {"stated": _normal_of(stated)}, np.ones(1))
 
 
@@ -458,7 +444,7 @@ def _normal_of(stated: Stated) -> Normal:
     mean, sd = stated.mean, stated.sd
     unit = np.where(sd.max(axis=0) > 0, sd.max(axis=0), np.abs(mean).max(axis=0))
     sd = np.where(sd > 0, sd, STILL * np.where(unit > 0, unit, 1.0))
-    return Normal(mean, sd, inverse_root(stated.correlation), stated.transform or _same)
+    return Normal(mean, sd, inverse_root(stated.correlation), stated.transform)
 
 
 # --- weights ---------------------------------------------------------------------------------------------
@@ -590,8 +576,8 @@ def _add_odds(found: Floats, row: int, score: Floats, top: float, mean: Floats, 
 
 def _fit(original: Floats, published: Floats, train: Bools, *, effects: bool) -> Law:
     """Return the law without weights, from published files of an original and the rows to learn from."""
-    states = _fit_states(original, published, train)
     ranks = mid_ranks_of(original)
+    states = _fit_states(original, ranks, published, train)
     own = np.stack([states.of(one) == 0 for one in published]) & train[:, None] & ~np.isnan(original)
     seen = ~np.isnan(published) & train[:, None] & ~np.isnan(original)
     local, own_scale = _fit_local(original, published, own, ranks, effects=effects and len(published) > 2)
@@ -605,13 +591,12 @@ def _fit(original: Floats, published: Floats, train: Bools, *, effects: bool) ->
     return Law(states, found, effects=own_scale)
 
 
-def _fit_states(original: Floats, published: Floats, train: Bools) -> States:
+def _fit_states(original: Floats, ranks: Floats, published: Floats, train: Bools) -> States:
     """Return frequent values, and how often each kind of original cell becomes each state.
 
     Some methods break ties by the order of the rows: of shadows, equal originals are told apart by it.
     """
     n, p = original.shape
-    ranks = mid_ranks_of(original)
     heaps = [_frequent(published[:, train, j]) for j in range(p)]
     states, parts = max(len(found) for found in heaps) + 2, ORDERED if len(published) > 1 else 1
     size = states * parts + 8

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.kernels import candidates, kd_tree
+from sdckit.kernels import candidates, trees
 from sdckit.kernels.jit import Bools, Floats, Ints, kernel
 from sdckit.metrics.pair import Pair
 from sdckit.risk.distances import (
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from sdckit.risk.facts import Sides
 
 TOLERANCE = 1e-9  # squared distances that differ by less, relatively, are equal: rounding must not break ties
-KEPT_UP_TO = 4_000_000  # cells of a file; what searches in larger ones need takes gigabytes, and is not kept
 LARGEST = 2_000  # records that are matched; the work grows with their cube
 DISTANCES = ("standardised", "gower", "raw")
 ROUNDING = 1e-12  # upper bound of the relative error of a distance
@@ -61,9 +60,8 @@ class LinkageAttack(Protocol):
 class NearestAttack:
     """Attack that links each query to its nearest candidate, or to the nearest few (Euclidean).
 
-    `sides` are the facts about targets and queries; None where no fact excludes any pair. What is built for
-    a search among the targets is kept in the store, in facts only while records are drawn in several steps:
-    it is large.
+    `sides` are the facts about targets and queries; None where no fact excludes any pair. The tree of
+    complete targets without facts is kept in the store: the next masked file needs that of originals, too.
     """
 
     targets: Floats
@@ -82,40 +80,25 @@ class NearestAttack:
         """Return each query's success: 1 if no candidate is nearer than the true one, shared among ties."""
         queries = self.queries if rows is None else self.queries.take(rows, axis=0)
         if self.sides is None and self.complete:
-            tree = cached_value(self.store, f"tree {self.name}", lambda: kd_tree.build(self.targets))
-            counts = kd_tree.count_closer(tree, queries, truth, TOLERANCE, self.places)
+            tree = cached_value(self.store, f"tree {self.name}", lambda: trees.build(self.targets))
+            counts = trees.count_closer(tree, queries, truth, TOLERANCE, self.places)
         else:
             ours, theirs = self.sides or map(candidates.no_facts, (len(self.targets), len(self.queries)))
-            if rows is None:
-                targets = candidates.Targets(self.targets, ours)
-            else:
-                name, theirs = f"targets {self.name}", candidates.take(theirs, rows)
-                targets = cached_value(self.store, name, lambda: candidates.Targets(self.targets, ours))
+            theirs = theirs if rows is None else candidates.take(theirs, rows)
+            targets = candidates.Targets(self.targets, ours)
             counts = targets.count_closer(queries, truth, theirs, TOLERANCE, self.places)
         return credits_of_counts(counts[0], counts[1], self.places)
 
 
-def keeps_searches(pair: Pair) -> bool:
-    """Return True if what searches among the records need is kept for the next ones."""
-    return pair.original.values.size <= KEPT_UP_TO
-
-
 def nearest_attack(pair: Pair, space: Space, direction: str, places: int = 1) -> NearestAttack:
-    """Return the attack by the nearest record in a space, inside the facts.
-
-    Searches among originals that the next masked file needs, too, are kept.
-    """
+    """Return the attack by the nearest record in a space, inside the facts."""
     facts, (ours, theirs) = facts_of(pair), space(pair)
     sides = facts.sides(direction) if facts.tie_rows else None
     if direction != TO_ORIGINAL:
         return NearestAttack(theirs, ours, sides, places)
-    store: dict[str, Any] | None = None
-    if space is not whitened and sides is None and pair.complete and len(pair.known_variables) == pair.p:
-        store = pair.original.cache
-    elif space is not whitened and sides is not None and keeps_searches(pair):
-        store = facts.kept
-    named = f"{space.__name__} {pair.known_variables}"
-    return NearestAttack(ours, theirs, sides, places, named, {} if store is None else store)
+    of_original = space is not whitened and len(pair.known_variables) == pair.p
+    store = pair.original.cache if of_original else {}
+    return NearestAttack(ours, theirs, sides, places, f"{space.__name__} {pair.known_variables}", store)
 
 
 # --- guesses ---------------------------------------------------------------------------------------------

@@ -163,8 +163,8 @@ class _Lister:
 
 
 def _fit(originals: Side, published: Side, rows: Ints, ours: Ints) -> Bools:
-    """Return True for each pair whose intervals overlap in every dimension."""
-    found = np.ones(len(rows), np.bool_)
+    """Return True for each pair of one block whose intervals overlap in every dimension."""
+    found = published.blocks[rows] == originals.blocks[ours]
     for j in range(originals.low.shape[1]):
         found &= originals.low[ours, j] <= published.high[rows, j]
         found &= published.low[rows, j] <= originals.high[ours, j]
@@ -172,15 +172,13 @@ def _fit(originals: Side, published: Side, rows: Ints, ours: Ints) -> Bools:
 
 
 def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, published: Side) -> Floats:
-    """Return the likelihood of every pair of a block, row x original; -inf outside the facts."""
+    """Return the log-likelihood of every pair of some rows and originals; -inf outside the facts."""
     found = np.empty((len(rows), len(ours)))
     step = max(AT_ONCE // len(ours), 1)
     for begin in range(0, len(rows), step):
         some = rows[begin : begin + step]
         u, i = np.repeat(some, len(ours)), np.tile(ours, len(some))
-        values = likelihood(u, i)
-        if originals.low.shape[1]:
-            values = np.where(_fit(originals, published, u, i), values, -np.inf)
+        values = np.where(_fit(originals, published, u, i), likelihood(u, i), -np.inf)
         found[begin : begin + step] = values.reshape(len(some), len(ours))
     return found
 

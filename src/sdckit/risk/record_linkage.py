@@ -15,20 +15,20 @@ from sdckit.core.registry import metric
 from sdckit.core.text import plural
 from sdckit.kernels.candidates import take
 from sdckit.metrics.query_sample import LOOKED_UP, QuerySample
-from sdckit.metrics.score import Score, Values
 from sdckit.risk import intruder
 from sdckit.risk.attacks import ALL, BOTH, NEAREST, OUTLIERS, explain_linkage, score_attack, score_linkage
 from sdckit.risk.beside import row_orders
-from sdckit.risk.distances import HANDBOOK, OF_ROWS, known_columns, measured, once
+from sdckit.risk.distances import HANDBOOK, OF_ROWS, known_files, measured, once, score_of_file
 from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, facts_of, fits, require_tied_rows
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import DISTANCES
 from sdckit.risk.posterior import SURE
-from sdckit.risk.units import row_chances_by_facts, shows_units, unit_posterior, units_of
+from sdckit.risk.units import numbers_read, row_chances_by_facts, shows_units, unit_posterior
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
     from sdckit.metrics.pair import Pair
+    from sdckit.metrics.score import Score
 
 NEARLY_CERTAIN = 0.9
 DIRECTION = Parameter("direction", str, TO_ORIGINAL, "whose records are looked up", choices=DIRECTIONS)
@@ -189,7 +189,7 @@ def sure_links(pair: Pair) -> SureLinks:
         chances = row_chances_by_facts(pair)
         found.append(SureLinks(chances, int((chances > SURE).sum())))
     for by in laws if shows_units(pair) else ():  # rows whose unit is found by all its rows together
-        units, numbers = unit_posterior(pair, by), np.asarray(units_of(pair))
+        units, numbers = unit_posterior(pair, by), numbers_read(pair)
         truth = units.of_truth(units.bethe)[numbers]
         found.append(SureLinks(truth, int(np.isin(numbers, units.links_claimed).sum())))
     return max(found, key=lambda one: (int((one.truth > SURE).sum()), float(np.nanmean(one.truth))))
@@ -222,7 +222,7 @@ def _by_facts(pair: Pair) -> SureLinks:
         and not intruder.runs_again(pair)
         and pair.original.n < intruder.FEWEST
     ):
-        ours, theirs = (known_columns(pair, values) for values in (pair.original.values, pair.masked))
+        ours, theirs = known_files(pair)
         neither = np.isnan(theirs)[:, None] & np.isnan(ours)[None]
         equal = ((theirs[:, None] == ours[None]) | neither).all(axis=2) & ~neither.all(axis=2)
         equal &= np.array(
@@ -242,10 +242,9 @@ def score_sure(pair: Pair, *, detail: bool = False, per_record: bool = False) ->
     judged = truth[~np.isnan(truth)]
     share = judged.size / truth.size
     exposed = int((judged > SURE).sum())
-    return Score(
-        Values(exposed / judged.size if judged.size else np.nan, np.full(pair.p, np.nan)),
-        pair.counts.both,
-        np.zeros(pair.p, np.int64),
+    return score_of_file(
+        pair,
+        exposed / judged.size if judged.size else np.nan,
         records=truth if per_record else None,
         parts={
             "exposed": round(exposed / share),

@@ -19,7 +19,7 @@ from sdckit.masking import mask_rows, rounded
 from sdckit.progress import each
 from sdckit.risk.distances import breaks_rules, cached_value, known_columns, once
 from sdckit.risk.facts import units_of_original
-from sdckit.rules.edits import Edits
+from sdckit.rules.rules import Edits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

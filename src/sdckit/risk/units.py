@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.classes import number_values
+from sdckit.core.classes import class_sizes, number_values
 from sdckit.core.converted_cells import converted_numbers, polars_column
 from sdckit.core.registry import metric
-from sdckit.kernels.candidates import Side, count_candidates, no_facts, take
-from sdckit.kernels.nearest import count_nearest
-from sdckit.metrics.score import Score, Values
-from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, row_marks, standardised
+from sdckit.kernels.candidates import Side, count_candidates, count_nearest, no_facts, take
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, row_marks, score_of_file, standardised
 from sdckit.risk.facts import (
     DIRECTIONS,
     TO_ORIGINAL,
     aligned_column,
     facts_of,
     fits,
+    hidden_columns,
     require_tied_rows,
     units_of_original,
+    unmasked_unknown,
 )
 from sdckit.risk.intruder import laws_of, posterior_of, reading_of, runs_again
 from sdckit.risk.law import LARGE
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
+    from sdckit.metrics.score import Score
     from sdckit.risk.facts import Sides
 
     Ends = tuple[Floats, Floats]  # of intervals, record x dimension
@@ -42,6 +43,7 @@ DENSE = 400  # units up to which rows are matched inside intervals for every two
 SMALL = 20  # units of at most this many rows are also compared by their sorted rows
 ALL_ROWS = 100_000_000  # pairs of rows up to which every two units are compared; above it, near ones
 LEAST = 1e-3  # probability below which a pair of units is not looked at row by row
+ROW_ORDER = "the order of the rows"
 FEW_ROWS = 4  # rows that no column tells apart, up to which all ways of pairing them are tried
 
 
@@ -66,6 +68,55 @@ def publishes_units(pair: Pair) -> bool:
     theirs = converted_numbers(polars_column(aligned_column(whole, name)))[0]
     both = number_values(row_marks(ours, theirs))
     return int(both.max()) == int(ours.max()) == int(number_values(theirs).max())
+
+
+class ReadUnits(NamedTuple):
+    """Units whose rows are read together, and what shows it where their own column is not published."""
+
+    numbers: Ints
+    column: str = ""  # that is not published
+    shown_by: tuple[str, ...] = ()
+
+
+@once
+def read_units(pair: Pair) -> ReadUnits | None:
+    """Return the units whose rows the release shows to belong together; None without any.
+
+    Those that are declared and published. Else those of a column that is not published, but that the intruder
+    has in the original: if rows with equal cells there are for the most part those with equal cells in a
+    published column that he does not know, or those beside each other in a file kept in place. Other rows are
+    read alone. Rows that nothing tells apart are no unit if there are many: those of a region.
+    """
+    declared = units_of(pair)
+    if declared is not None and publishes_units(pair):
+        return ReadUnits(declared)
+    blocks, in_place = facts_of(pair).blocks, pair.by_position and pair.disclosure.paired
+    blocks = np.zeros(pair.n, np.int64) if blocks is None else blocks
+    shown = {name: number_values(row_marks(cells)) for name, cells in unmasked_unknown(pair).items()}
+    best, rows = None, pair.n / 2
+    for column, hidden in hidden_columns(pair).items() if shown or in_place else ():
+        runs = {ROW_ORDER: np.cumsum(np.diff(hidden, prepend=hidden[0]) != 0)} if in_place else {}
+        told = {name: _told_together(hidden, blocks, marks) for name, marks in (shown | runs).items()}
+        most = max((int(one.sum()) for one in told.values()), default=0)
+        if most > rows:
+            names = tuple(name for name, one in told.items() if int(one.sum()) == most)
+            alone = np.where(told[names[0]], -1, np.arange(pair.n))
+            best, rows = ReadUnits(number_values(row_marks(hidden, alone)), column, names), most
+    return best
+
+
+def _told_together(hidden: Ints, blocks: Ints, shown: Ints) -> Bools:
+    """Return True for each row of a unit of several rows that are those, and all those, shown together.
+
+    For none where blocks of facts tell units apart already, or where a unit has many rows of one block.
+    """
+    sizes, equal, both = (
+        class_sizes(number_values(one)) for one in (hidden, shown, row_marks(hidden, shown))
+    )
+    found = (sizes == both) & (equal == both) & (both > 1)
+    alike = number_values(row_marks(hidden, blocks))
+    useless = alike.max() == blocks.max() or class_sizes(alike)[found].max(initial=0) > SMALL
+    return found & (not useless and np.unique(hidden[found]).size > 1)
 
 
 class Units:
@@ -240,8 +291,15 @@ def _credits_among(candidates: Bools, targets: Floats, queries: Floats) -> Float
 
 def shows_units(pair: Pair) -> bool:
     """Return True if the release shows which rows belong to a unit, and units can be compared as wholes."""
-    whole = pair.rows is None and units_of(pair) is not None
-    return whole and publishes_units(pair) and bool(runs_again(pair) or laws_of(pair))
+    whole = pair.rows is None and read_units(pair) is not None
+    return whole and bool(runs_again(pair) or laws_of(pair))
+
+
+def numbers_read(pair: Pair) -> Ints:
+    """Return the number of each row's unit where the release shows units."""
+    found = read_units(pair)
+    assert found is not None  # noqa: S101 - callers have looked
+    return found.numbers
 
 
 def _aligned_rows(pair: Pair, units: Units) -> Ints:
@@ -256,7 +314,7 @@ def rows_in_units(pair: Pair, by: str) -> tuple[Posterior, Floats]:
     Rows of a unit that no unmasked column tells apart share it.
     """
     units, found, blocks = (
-        Units(np.asarray(units_of(pair))),
+        Units(numbers_read(pair)),
         unit_posterior(pair, by),
         facts_of(pair).ours.blocks,
     )
@@ -286,7 +344,7 @@ def unit_posterior(pair: Pair, by: str) -> Posterior:
 
     Rows of a unit that no unmasked column tells apart are paired as is best for each two units.
     """
-    units, facts, reader = Units(np.asarray(units_of(pair))), facts_of(pair), reading_of(pair, by)
+    units, facts, reader = Units(numbers_read(pair)), facts_of(pair), reading_of(pair, by)
     rows = _aligned_rows(pair, units)
     classes = units.side(facts.ours._replace(low=np.empty((pair.n, 0)), high=np.empty((pair.n, 0)))).blocks
     lists = []
@@ -359,7 +417,7 @@ def _credits_by(pair: Pair, by: str) -> Iterator[Floats]:
 
 def chances_by_facts(pair: Pair) -> Floats:
     """Return the chance of each unit in a guess among the published units that fit the facts of its rows."""
-    units, facts = Units(np.asarray(units_of(pair))), facts_of(pair)
+    units, facts = Units(numbers_read(pair)), facts_of(pair)
     candidates = count_candidates(units.side(facts.ours), units.side(facts.theirs))[0]
     return np.asarray(1 / np.maximum(candidates, 1))
 
@@ -370,13 +428,13 @@ def row_credits_of_units(pair: Pair) -> Floats:
     By the facts, rows of a unit that they do not tell apart share it.
     """
     found = [row_chances_by_facts(pair)] if runs_again(pair) else []
-    found += [credit[units_of(pair)] for by in laws_of(pair) for credit in _credits_by(pair, by)]
+    found += [credit[numbers_read(pair)] for by in laws_of(pair) for credit in _credits_by(pair, by)]
     return max(found, key=np.mean)
 
 
 def row_chances_by_facts(pair: Pair) -> Floats:
     """Return the chance of each row in a guess among the units, then their rows, that fit its own facts."""
-    numbers = np.asarray(units_of(pair))
+    numbers = numbers_read(pair)
     alike = number_values(row_marks(numbers, facts_of(pair).ours.blocks))
     return np.asarray(chances_by_facts(pair)[numbers] / np.bincount(alike)[alike])
 
@@ -398,12 +456,11 @@ def score_linkage_units(pair: Pair, *, detail: bool = False, per_record: bool = 
         every = [*(found for _, found in unit_credits(pair, Units(numbers))), *units_by_law(pair)]
         parts["unit_to_unit"] = max(float(found.mean()) for found in every)
     chance = float((np.bincount(numbers) ** 2).sum() / numbers.size**2)  # two random rows are of one unit
-    none = np.full(pair.p, np.nan)
-    return Score(
-        Values(max(parts.values()), none),
-        np.full(pair.p, pair.original.n),
-        np.zeros(pair.p, np.int64),
-        random=Values(chance, none) if detail else None,
+    return score_of_file(
+        pair,
+        max(parts.values()),
+        used=np.full(pair.p, pair.original.n),
+        random=chance if detail else None,
         records=shares if per_record else None,
         parts=parts,
     )

@@ -58,16 +58,22 @@ class Rule:
         return tuple(name for name, _ in self.terms)
 
     @cached_property
-    def meaning(self) -> tuple[object, ...]:
-        """Canonical form of the rule as a tuple, equal for all texts with the same meaning."""
-        return (*self.equation, self.tolerance)
+    def bounds(self) -> tuple[Fraction | None, Fraction | None]:
+        """Lowest and highest value that a rule on one column allows; None where it has no such bound."""
+        ((_, factor),) = self.terms  # 1 or -1
+        bound = self.constant * factor
+        return (
+            bound if self.equality or factor < 0 else None,
+            bound if self.equality or factor > 0 else None,
+        )
 
     @cached_property
-    def equation(self) -> tuple[object, ...]:
-        """Canonical form of the rule without its tolerance."""
+    def meaning(self) -> tuple[object, ...]:
+        """Canonical form of the rule as a tuple, equal for all texts with the same meaning."""
         ordered = sorted(self.terms)
         sign = -1 if self.equality and ordered[0][1] < 0 else 1
-        return (*((name, sign * factor) for name, factor in ordered), self.equality, sign * self.constant)
+        terms = ((name, sign * factor) for name, factor in ordered)
+        return (*terms, self.equality, sign * self.constant, self.tolerance)
 
     @cached_property
     def halves(self) -> tuple[Rule, ...]:
@@ -79,10 +85,6 @@ class Rule:
             Rule(self.terms, False, self.tolerance + self.constant, self.text),
             Rule(turned, False, self.tolerance - self.constant, self.text),
         )
-
-    def within(self, tolerance: Fraction) -> Rule:
-        """Return the rule, an equality, with another tolerance."""
-        return rule_of(dict(self.terms), self.constant, equality=True, tolerance=tolerance)
 
     def broken(self, cells: Sequence[Floats]) -> Bools:
         """Return which records break the rule, given one array of cells for each of its columns."""

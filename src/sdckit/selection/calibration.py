@@ -1,33 +1,54 @@
-"""`calibrate`: a masked file changed as little as possible so that declared totals of the original hold."""
+"""`calibrate`: a masked file changed as little as possible so that declared totals of the original hold.
+
+Published totals are exact: those from which the value of a record would follow are refused. An intruder may
+undo a calibration: he knows the totals, the method and, in the worst case, the originals, so that the factor
+by which the cells of a domain were multiplied can be found by trying. Each risk of a calibrated release is
+the larger one of the file itself and of the masked file before calibration.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from sdckit.core import notebook, randomness
+from sdckit.core import notebook, randomness, registry
+from sdckit.core.checks import FEWEST_REPORTED
+from sdckit.core.classes import number_values
 from sdckit.core.decimals import usual_step
 from sdckit.core.quoting import quoted
 from sdckit.core.table import Table, decimals_of, names_of
-from sdckit.core.text import plural
+from sdckit.core.text import listed, plural
+from sdckit.estimation.compare import published_survey, require_readable, survey_options
+from sdckit.estimation.parse import parse_estimates
+from sdckit.estimation.survey_file import SurveyFile, survey_files
 from sdckit.masking.mask_table import warn_of_codes_hit
-from sdckit.metrics.estimates.measuring import require_readable
-from sdckit.metrics.estimates.parse import parse_estimates
-from sdckit.metrics.estimates.survey_file import survey_files
-from sdckit.rules import Rules, asks_to_discover, rules_of
-from sdckit.rules.calibration import Problem, Totals, calibrated, exact_total
-from sdckit.rules.edits import named_columns
-from sdckit.selection.published_totals import require_safe
+from sdckit.masking.mask_units import warn_of_split_units
+from sdckit.metrics.guarded_figures import tells_a_record
+from sdckit.metrics.notes import NOT_UNDONE
+from sdckit.rules.calibrate import Problem, Totals, calibrated, exact_total, rows_by_domain
+from sdckit.rules.rules import Rules, asks_to_discover, named_columns, rules_of
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
-    from sdckit.metrics.estimates.parse import Request
-    from sdckit.metrics.estimates.survey_file import SurveyFile
-    from sdckit.rules.calibration import Calibrated
+    from sdckit.estimation.parse import Request
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.masking import Masking
+    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.metrics.original import Original
+    from sdckit.rules.calibrate import Calibrated
+
+UNDONE = "if the calibration is undone: "
+KNOWN = (
+    "calibration publishes exact totals of the original: at least ten records contribute to each, and none "
+    "of them dominates; risks count an intruder who undoes it"
+)
+REASON = f"fewer than {FEWEST_REPORTED} records contribute to it or one of them dominates it"
+REMEDY = "take larger domains or drop this total"
+
+Division = tuple[str, ...]  # the columns whose values form domains
 
 
 @dataclass(frozen=True)
@@ -204,8 +225,8 @@ class CalibrationTask:
         places = np.array([*(ours.labels.index(label) for label in theirs.labels), -1])
         column = self.original.numbers(request.columns[0])
         weights = np.ones(self.original.n) if self.original.weights is None else self.original.weights
-        empty = Totals(request.text, 0, ours.numbers, ours.labels, ())
-        targets = [exact_total(column[rows], weights[rows]) for rows in empty.rows_of_domains()]
+        rows_of_domains = rows_by_domain(ours.numbers, ours.count)
+        targets = [exact_total(column[rows], weights[rows]) for rows in rows_of_domains]
         place = self.names.index(request.columns[0])
         return Totals(request.text, place, places[theirs.numbers], ours.labels, targets)
 
@@ -287,3 +308,185 @@ def _notes(problem: Problem, found: Calibrated) -> list[str]:
 def _usual_change(before: Floats, after: Floats) -> float:
     """Return the median change of cells that are not 0, in percent of their size."""
     return float(np.median(np.abs(after - before) / np.abs(before)) * 100)
+
+
+# --- totals from which the value of a record would follow ---
+
+
+def require_safe(
+    file: SurveyFile, requests: Sequence[Request], rules: Rules | None, masked: Iterable[str]
+) -> None:
+    """Raise ValueError if published exact totals of the original would give the value of a record away.
+
+    An intruder who knows the total of a domain and all records but one computes that one; the second largest
+    contributor computes the largest one, nearly, where it dominates. So at least ten records must contribute
+    to each total and none may dominate it (half of the sum, or the p % rule with p = 10). The same holds for
+    what totals of one column over several divisions have in common, since differences of totals tell it,
+    and for totals that follow from others by an edit rule. The records of a unit count as one.
+
+    Parameters
+    ----------
+    file
+        The original.
+    requests
+        The totals.
+    rules
+        Edit rules, which everybody knows, or None.
+    masked
+        The masked columns; the totals of others follow from the published file.
+    """
+    for one in requests:
+        _require_safe_sums(file, _parts(file, one.columns[0]), one.by, one.text)
+    for column in dict.fromkeys(one.columns[0] for one in requests):
+        same = [one for one in requests if one.columns[0] == column]
+        if len(same) > 1:
+            _require_safe_together(file, column, same)
+    if rules is None:
+        return
+    for by in dict.fromkeys(one.by for one in requests):
+        known = {one.columns[0] for one in requests if one.by == by}
+        _require_safe_rests(file, rules, by, known, set(masked))
+
+
+def _parts(file: SurveyFile, column: str) -> Floats:
+    """Return what each record contributes to the weighted total of a column; 0 for a missing cell."""
+    cells = np.nan_to_num(file.numbers(column))
+    return cells if file.weights is None else cells * file.weights
+
+
+def _tells(file: SurveyFile, parts: Floats, rows: Ints) -> bool:
+    """Return True if the sum of some records' contributions gives a record, or a unit of several, away."""
+    chosen = parts[rows]
+    if file.design.unit is not None:
+        chosen = np.asarray(np.bincount(number_values(file.design.unit[rows]), chosen), np.float64)
+    return tells_a_record(chosen)
+
+
+def _require_safe_sums(file: SurveyFile, parts: Floats, by: Division, text: str) -> None:
+    """Raise ValueError if the sum of the contributions in a domain gives a record away."""
+    domains = file.domains(by)
+    for label, rows in zip(domains.labels, rows_by_domain(domains.numbers, domains.count), strict=True):
+        if _tells(file, parts, rows):
+            where = f" in the domain {quoted(label)}" if by else ""
+            raise ValueError(f"{text}{where} would give a record away: {REASON}; {REMEDY}")
+
+
+def _require_safe_together(file: SurveyFile, column: str, requests: Sequence[Request]) -> None:
+    """Raise ValueError if totals of one column tell, by differences, the total of records that they share."""
+    divisions = np.stack([file.domains(one.by).numbers for one in requests])
+    inside: Ints = np.flatnonzero((divisions >= 0).any(axis=0))
+    _, classes = np.unique(divisions[:, inside], axis=1, return_inverse=True)
+    parts = _parts(file, column)
+    for number in range(int(classes.max(initial=-1)) + 1):
+        if _tells(file, parts, inside[classes == number]):
+            texts = listed([one.text for one in requests])
+            raise ValueError(
+                f"{texts} together would give a record away by their differences: fewer than "
+                f"{FEWEST_REPORTED} records are in the same domains of all, or one of them dominates; "
+                "drop one of these totals"
+            )
+
+
+def _require_safe_rests(
+    file: SurveyFile, rules: Rules, by: Division, known: set[str], masked: set[str]
+) -> None:
+    """Raise ValueError if rules and the totals of the columns `known` tell an unsafe total of others.
+
+    A column whose total follows is known then, so that more may follow from it by another rule.
+    """
+    left = [rule for rule in rules.rules if rule.equality]
+    while True:
+        useful = [rule for rule in left if known.intersection(rule.columns)]
+        if not useful:
+            return
+        rule = min(useful, key=lambda one: len(masked.intersection(one.columns) - known))
+        left.remove(rule)
+        others = [name for name in rule.columns if name in masked and name not in known]
+        if others:
+            factors = dict(rule.terms)
+            parts = sum((factors[name] * _parts(file, name) for name in others), np.zeros(file.n))
+            named = f"the total of {listed(others)}, which follows by the rule {rule.text},"
+            _require_safe_sums(file, parts, by, named)
+        known = known.union(others) if len(others) == 1 else known
+
+
+# --- releases ---
+
+
+def calibration_task(texts: Sequence[str], rules: Any, original: Original) -> CalibrationTask:
+    """Return how maskings of prepared data are calibrated; raise ValueError for totals that are not safe."""
+    requests = parse_totals(texts)
+    words = {"all_need": "calibration needs", "each": "a total to calibrate"}
+    file = published_survey(original, requests, **words)
+    return CalibrationTask(file, requests, rules, original.columns)
+
+
+def calibrate_masking(
+    made: Masking, task: CalibrationTask, original: Original, rng: np.random.Generator
+) -> Masking:
+    """Return a masking with its cells calibrated, and with the one before it."""
+    masked = SurveyFile(Table(made.data), "masked", survey_options(original))
+    found = task.calibrated(masked, rng)
+    if made.disclosure.paired:
+        warn_of_split_units(original, Table(found.data).floats(original.columns, original.roles.na))
+    # Which cells are rounded up is random: the published cells do not follow from the originals.
+    totals = tuple(one.text for one in task.requests)
+    disclosure = replace(made.disclosure, deterministic=False, calibrated=totals)
+    return replace(
+        made,
+        data=found.data,
+        notes=[*made.notes, *found.notes, KNOWN],
+        disclosure=disclosure,
+        uncalibrated=made,
+    )
+
+
+def with_larger_risks(result: Evaluation, undone: Evaluation) -> Evaluation:
+    """Return the evaluation of a calibrated file, with those risks that are larger before calibration.
+
+    Parameters
+    ----------
+    result
+        The evaluation of the calibrated file.
+    undone
+        The risks of the masked file before calibration.
+
+    Returns
+    -------
+    Evaluation
+        All figures of such a risk, by variable and stratum too, are those before calibration.
+    """
+    names = [name for name in undone.meaning if name in result.meaning and _is_larger(undone, result, name)]
+    table, meaning, parts, records = result.table, dict(result.meaning), dict(result.parts), result.records
+    for name in names:
+        here = pl.col("metric") == name
+        place = int(table.select(here.arg_max()).item())
+        before, after = table[:place].filter(~here), table[place:].filter(~here)
+        table = pl.concat([before, undone.table.filter(here), after])
+        meaning[name] = UNDONE + undone.meaning[name]
+        parts[name] = undone.parts.get(name, {})
+        if records is not None and undone.records is not None and name in undone.records.columns:
+            records = records.with_columns(undone.records[name])
+    return replace(
+        result,
+        table=table,
+        meaning=meaning,
+        notes=tuple(note for note in result.notes if note != NOT_UNDONE),
+        parts=parts,
+        records=records,
+        scenarios=_larger_scenarios(result.scenarios, undone.scenarios),
+    )
+
+
+def _is_larger(undone: Evaluation, result: Evaluation, name: str) -> bool:
+    """Return True if a risk is larger before calibration than after it."""
+    return registry.METRICS[name].family == "risk" and undone.upper_end(name) > result.upper_end(name)
+
+
+def _larger_scenarios(result: pl.DataFrame | None, undone: pl.DataFrame | None) -> pl.DataFrame | None:
+    """Return the risks in scenarios, each row from the table in which it is larger."""
+    if result is None or undone is None:
+        return result
+    end = pl.coalesce("ci_high", "value").fill_null(-np.inf)
+    larger = undone.select(end).to_series() > result.select(end).to_series()
+    return pl.concat([(undone if one else result)[i : i + 1] for i, one in enumerate(larger)])

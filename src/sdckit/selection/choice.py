@@ -147,10 +147,15 @@ class Choice:
         """Return a text saying that no setting meets the limits, which one comes nearest, and what to do."""
         risks = wording.risks_text(self.nearest, self.limits, label)
         more, others = ("risk or loss", "other") if loss_limits(self.limits) else ("risk", "stronger")
+        small = "" if self.conditions is None else self.conditions.too_few
+        remedy = f" or try other methods and {others} settings"
+        if small:
+            merge = ", merge strata" if small.startswith("stratum") else ""
+            remedy = f"{merge} or try other methods ({small})"
         return (
             f"no setting meets {wording.limits_text(self.limits, label)}; the nearest miss is "
-            f"{wording.setting_text(self.nearest, label)} with {risks}: allow more {more} or try other "
-            f"methods and {others} settings{self._more_to_read()}"
+            f"{wording.setting_text(self.nearest, label)} with {risks}: allow more {more}"
+            f"{remedy}{self._more_to_read()}"
         )
 
     def _more_to_read(self) -> str:

@@ -22,7 +22,8 @@ class Conditions:
     """Column roles, edit rules, rules for ties and missing cells, rounding and scenarios of a search.
 
     `weights` are the survey weights if they were given as numbers; None if a column has them. `records` and
-    `kind` are the number of records of the data and the type of their dataframe, for results.
+    `kind` are the number of records of the data and the type of their dataframe, for results; `too_few` says
+    which stratum is too small for settings that were left out, and is empty if none was.
     """
 
     roles: Roles
@@ -34,6 +35,7 @@ class Conditions:
     scenarios: tuple[Scenario, ...] = ()
     records: int = field(default=0, compare=False)
     kind: str = field(default=USUAL, compare=False)
+    too_few: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, original: Original, **more: Any) -> Conditions:

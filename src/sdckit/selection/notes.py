@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sdckit.core.registry import Metric
-    from sdckit.rules.edits import Edits
+    from sdckit.rules.rules import Edits
     from sdckit.selection.plan import Setting
     from sdckit.selection.task import Task
 
@@ -58,7 +58,7 @@ def _left_out_notes(wanted: Iterable[Setting], settings: Sequence[Setting]) -> l
 
 def _rules_note(edits: Edits | None) -> list[str]:
     """Return a note on the edit rules that every masked table satisfies."""
-    return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.summary})"]
+    return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.rules.summary})"]
 
 
 def _cell_notes(table: pl.DataFrame, missing: str) -> list[str]:

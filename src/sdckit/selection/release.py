@@ -11,15 +11,15 @@ from sdckit.core import notebook, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.warning_texts import collect_warnings
+from sdckit.estimation.compare import declared_of
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.estimates.declared import declared_of
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.original import Original  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.pair import Pair  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import wording
-from sdckit.selection.calibrated_release import with_larger_risks
+from sdckit.selection.calibration import with_larger_risks
 from sdckit.selection.limits import (
     LimitsMissed,
     require_limits,

@@ -8,8 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdckit.io import crosswalk, digest, files
+from sdckit.io.csv_text import warn_of_formulas
 from sdckit.io.dialect import DEFAULT
 from sdckit.io.source import cast_empty_columns
+from sdckit.io.suffixes import CSV_SUFFIXES, suffix_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -48,6 +50,8 @@ class ReleaseFile:
     def store(self, published: Published) -> Iterator[pl.DataFrame]:
         """Write a table, yield it as read back; name the files only if the block raises no error."""
         data = published.data
+        if self.before_naming is not None and suffix_of(self.path) in CSV_SUFFIXES:
+            warn_of_formulas(data)
         with ExitStack() as undo:
             with files.write_draft(
                 self.path,

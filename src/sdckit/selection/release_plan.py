@@ -21,8 +21,11 @@ from sdckit.metrics.measuring import Measuring
 from sdckit.metrics.original import Original  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.selection import wording
-from sdckit.selection.calibrated_release import calibrate_masking, calibration_task
-from sdckit.selection.calibration import CalibrationTask  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.selection.calibration import (
+    CalibrationTask,
+    calibrate_masking,
+    calibration_task,
+)
 from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.limits import (
     LimitsMissed,

@@ -121,15 +121,18 @@ class Search:
         options = {"metrics": measured, "draws": "common"}
         warned: list[str] = []
         with collect_warnings(warned):
-            settings = drop_unpaired_methods(settings_of(plan))
+            wanted = drop_unpaired_methods(settings_of(plan))
             prepared = Original.of(original, **roles)
             require_columns(others, prepared)
             conditions = Conditions.of(
                 prepared, rules=rules, ties=ties, missing=missing, decimals=decimals, scenarios=others
             )
-            task, settings = sweeping.make_task(
-                prepared, conditions, settings, **options, per_variable=False, detail=False
+            task, settings, too_few = sweeping.make_task(
+                prepared, conditions, wanted, searched=True, **options, per_variable=False, detail=False
             )
+            conditions = replace(conditions, too_few=too_few)
+            if too_few and not all(setting.usual for setting in wanted):
+                warn(f"{too_few}: settings that need more are left out of the search")
         limits |= limits_of(others)
         sampling = search_sampling(sample_queries, prepared.n, risk_limits(limits))
         return cls(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +13,18 @@ import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.core.warning_texts import collect_warnings
+from sdckit.estimation.compare import declared_of
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import column_steps
 from sdckit.masking.mask_units import require_whole_units
 from sdckit.metrics import METRICS
 from sdckit.metrics.default_metrics import metrics_for_columns
-from sdckit.metrics.estimates.declared import declared_of
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA
 from sdckit.metrics.original import Original
 from sdckit.metrics.query_sample import sampling_of
 from sdckit.metrics.scenario_risks import original_in
 from sdckit.progress import ProgressCallback, reported_to
-from sdckit.rules.edits import edits_of
+from sdckit.rules.rules import edits_of
 from sdckit.selection import notes
 from sdckit.selection.conditions import Conditions
 from sdckit.selection.plan import Setting, runs_of, settings_of
@@ -173,7 +174,8 @@ def sweep(
         conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing)
         if metrics is None:
             options["metrics"] = metrics_for_columns(options["metrics"], prepared, prepared.table_names)
-        task, settings = make_task(prepared, conditions, wanted, **options)
+        task, settings, too_few = make_task(prepared, conditions, wanted, **options)
+        conditions = replace(conditions, too_few=too_few)
     runs = runs_of(settings, repeated)
     place = opened(SweepFolder, folder, task.identity, rng, task.length, overwrite=overwrite)
     with reported_to(progress), place as (entropy, checkpoint):
@@ -184,9 +186,14 @@ def sweep(
 
 
 def make_task(
-    original: Original, conditions: Conditions, settings: Iterable[Setting], **options: Any
-) -> tuple[Task, list[Setting]]:
-    """Return data, metrics and options that all runs share, checked, and the settings that the data allow."""
+    original: Original,
+    conditions: Conditions,
+    settings: Iterable[Setting],
+    *,
+    searched: bool = False,
+    **options: Any,
+) -> tuple[Task, list[Setting], str]:
+    """Return data, metrics and options that all runs share, checked, and `Task.allowed_settings`."""
     decimals = checks.checked_decimals(conditions.decimals)
     require_whole_units(original)
     declared_of(original)  # before threads ask for it, and for its errors
@@ -207,7 +214,7 @@ def make_task(
         ],
         **options,
     )
-    return task, task.allowed_settings(settings)
+    return task, *task.allowed_settings(settings, searched=searched)
 
 
 def _chosen_metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> list[Metric]:

@@ -16,7 +16,7 @@ from sdckit.core.quoting import quoted
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
 from sdckit.core.version import INTRUDER_VERSION, VERSION
-from sdckit.metrics.estimates.declared import declared_of, withheld_losses
+from sdckit.estimation.compare import declared_of, withheld_losses
 from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.stratified_risk import score_within_strata
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.metrics.query_sample import Sampling
     from sdckit.metrics.score import Score
-    from sdckit.rules.edits import Edits
+    from sdckit.rules.rules import Edits
     from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.plan import Run, Setting
 
@@ -173,32 +173,48 @@ class Task:
             "version of the intruder": INTRUDER_VERSION,
         }
 
-    def allowed_settings(self, settings: Iterable[Setting]) -> list[Setting]:
-        """Return the settings that the data allow; raise an error for one that the caller named.
+    def _too_few_records(self, setting: Setting) -> ValueError | None:
+        """Return the error for a setting that needs more records or units than the smallest stratum has."""
+        for stratum in sorted(self.strata or [self.whole], key=lambda one: one.original.n):
+            try:
+                stratum.require_records(
+                    setting, f"stratum {quoted(stratum.name)}" if self.strata else "the file"
+                )
+            except ValueError as error:
+                return error
+        return None
 
-        Settings of a default grid that a small file does not allow are dropped without an error.
+    def allowed_settings(
+        self, settings: Iterable[Setting], *, searched: bool = False
+    ) -> tuple[list[Setting], str]:
+        """Return the settings that the data allow, and which stratum is too small for others, if one is.
+
+        Raise an error for a setting that the caller named. Those of a default grid that a small file does not
+        allow are dropped without an error; so are those of any grid that is `searched` where a stratum has
+        too few records.
         """
         for metric in self.metrics:
             if metric.random and self.whole.original.weights is not None:
                 checks.require_midranks_for_weights(str(metric.fixed_options.get("ties", self.ties)), True)
-        left, refused = [], None
+        left, refused, too_few = [], None, ""
         for setting in settings:
+            small = self._too_few_records(setting)
+            too_few = too_few or str(small or "").rpartition(";")[0]  # without the remedy
             try:
-                for stratum in self.strata or [self.whole]:
-                    what = f"stratum {quoted(stratum.name)}" if self.strata else "the file"
-                    stratum.require_records(setting, what)
-                    function_options(setting.method, setting.options, stratum.original.columns)
+                if small is not None:
+                    raise small
+                function_options(setting.method, setting.options, self.whole.original.columns)
                 if (edits := self._edits_for(setting)) is not None:
                     edits.refuse_split_groups(setting.method)
             except ValueError as error:
-                if not setting.usual:
+                if not (setting.usual or (searched and error is small)):
                     raise
                 refused = refused or error
             else:
                 left.append(setting)
         if refused is not None and not left:
             raise refused
-        return left
+        return left, too_few
 
     def point(self, setting: Setting, found: Floats) -> Point:
         """Return a setting with the medians of its runs, from the numbers of each run."""

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit import progress
-from sdckit.kernels.mdav import (
-    far_list,
-    flat_scan,
-    float32_scan,
-    missing_cells,
-    missing_tree,
-    state,
-    tree_build,
-    tree_search,
-)
-from sdckit.kernels.mdav.float32_copy import rounded_copy
+from sdckit.kernels.mdav import missing, scan, state, tree
 from sdckit.kernels.mdav.state import FORMED, LEFT, WORK
 from sdckit.kernels.scaling import standardise
 
@@ -25,12 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sdckit.kernels.jit import Floats, Ints
-    from sdckit.kernels.mdav.float32_copy import RoundedCopy
-    from sdckit.kernels.mdav.state import MdavState
+    from sdckit.kernels.mdav.state import MdavState, RoundedCopy
 
-CELLS = 100_000_000  # cells read between two checks for Ctrl-C: a fraction of a second
 STEP = 5_000_000  # nodes of a tree, or blocks of records, times columns between two checks for Ctrl-C
-SMALL = 10_000  # most records for which flat scans are fastest
+SMALL = 10_000  # most records for which scans are always faster than a tree
 TRIAL = 100  # groups after which tree and scans are compared again
 WORTH = 50  # records that are scanned twice in the time that a search takes for a node
 ALIVE = 0.7  # share of records left below which the tree is built again
@@ -92,19 +80,12 @@ class ProgressShare:
 
 def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> Ints:
     """Return the MDAV groups of points without missing cells: by scans if few, else by a tree if useful."""
-    if len(points) <= SMALL:
-        flat = flat_scan.start(points, k)
-        share = ProgressShare(report, flat.counters, SCANS)
-        while not flat_scan.advance(flat, k, max(1, CELLS // (share.left() * 2 * points.shape[1]))):
-            share.show()
-        report(1.0)
-        return flat.groups
-    grouped, rounded = state.start(points, k), rounded_copy(points)
+    grouped, rounded = state.start(points, k), state.rounded_copy(points)
     share = ProgressShare(report, grouped.counters, SEARCHES)
-    if not group_by_tree(grouped, rounded, k, share):
+    if len(points) <= SMALL or not group_by_tree(grouped, rounded, k, share):
         share.switch(SCANS)
-        store = float32_scan.fill_blocks(grouped, rounded)
-        while not float32_scan.advance(store, k, max(1, STEP // points.shape[1])):
+        store = scan.fill_blocks(grouped, rounded)
+        while not scan.advance(store, k, max(1, STEP // points.shape[1])):
             share.show()
     report(1.0)
     return grouped.groups
@@ -112,12 +93,12 @@ def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> I
 
 def group_incomplete(points: Floats, k: int, report: Callable[[float], None]) -> Ints:
     """Return the MDAV groups of points with missing cells, with a tree that is built again at times."""
-    part = missing_cells.start(points, k)
-    tree, share = missing_cells.build(part), ProgressShare(report, part.counters, SEARCHES)
-    while not missing_cells.advance(part, tree, k, max(1, STEP // points.shape[1])):
+    part = missing.start(points, k)
+    grown, share = missing.build(part), ProgressShare(report, part.counters, SEARCHES)
+    while not missing.advance(part, grown, k, max(1, STEP // points.shape[1])):
         share.show()
-        if missing_tree.needs_tree(part.counters):
-            tree = missing_cells.build(part)
+        if missing.needs_tree(part.counters):
+            grown = missing.build(part)
     report(1.0)
     return part.groups
 
@@ -125,10 +106,10 @@ def group_incomplete(points: Floats, k: int, report: Callable[[float], None]) ->
 def group_by_tree(grouped: MdavState, rounded: RoundedCopy, k: int, share: ProgressShare) -> bool:
     """Form groups with a k-d tree; return False once scans of all ungrouped records would be faster."""
     most = STEP // grouped.points.shape[1]
-    tree, built_with = tree_build.build_tree(grouped, rounded), share.left()
-    far = far_list.empty_list(grouped)
+    grown, built_with = tree.build_tree(grouped, rounded), share.left()
+    far = tree.empty_list(grouped)
     work = since = 0
-    while not tree_search.advance(tree, far, k, max(1, min(most, TRIAL * share.left() // WORTH))):
+    while not tree.advance(grown, far, k, max(1, min(most, TRIAL * share.left() // WORTH))):
         share.show()
         work += int(grouped.counters[WORK])
         formed = int(grouped.counters[FORMED]) - since
@@ -137,5 +118,5 @@ def group_by_tree(grouped: MdavState, rounded: RoundedCopy, k: int, share: Progr
                 return False
             work, since = 0, since + formed
         if share.left() < ALIVE * built_with:
-            tree, built_with = tree_build.build_tree(grouped, rounded), share.left()
+            grown, built_with = tree.build_tree(grouped, rounded), share.left()
     return True

@@ -9,8 +9,8 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.registry import metric, public_value
 from sdckit.core.text import plural
-from sdckit.metrics.estimates.declared import masked_rows
-from sdckit.metrics.estimates.result import name_of_row
+from sdckit.estimation.compare import masked_rows
+from sdckit.estimation.estimators import name_of_row
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.score import Score, Values
 
@@ -112,7 +112,7 @@ def estimates(original: Any, masked: Any) -> float:
 
     Notes
     -----
-    The mean is over all rows of the table that `sdckit.estimates` returns, one for each estimate and domain
+    The mean is over all rows of the table that `sdckit.estimation` returns, one for each estimate and domain
     and for each coefficient of a model. An estimate that the masked file does not have overlaps by 0; one
     without an interval in the original is left out. Recoded columns count as they are published.
 
@@ -129,7 +129,7 @@ def estimates(original: Any, masked: Any) -> float:
     >>> 0 < sdc.loss.estimates(original, masked) < 0.4
     True
     """
-    return score_estimates(pair_of(original, masked)).value.overall
+    return score_estimates(pair_of(original, masked, paired=False)).value.overall
 
 
 @metric(
@@ -168,4 +168,4 @@ def estimates_worst(original: Any, masked: Any) -> float:
     >>> sdc.estimates_worst(original, masked) >= sdc.loss.estimates(original, masked)
     True
     """
-    return score_estimates_worst(pair_of(original, masked)).value.overall
+    return score_estimates_worst(pair_of(original, masked, paired=False)).value.overall

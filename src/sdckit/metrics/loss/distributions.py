@@ -103,7 +103,7 @@ def ks(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairw
     >>> sdc.ks([1, 2, 3, 4], [2, 3, 4, 5])
     0.25
     """
-    return score_ks(pair_of(original, masked, weights=weights), missing=missing).value.overall
+    return score_ks(pair_of(original, masked, weights=weights, paired=False), missing=missing).value.overall
 
 
 # --- Hellinger ---
@@ -174,7 +174,9 @@ def hellinger(original: Any, masked: Any, *, weights: Any = None, missing: str =
     >>> round(sdc.hellinger([1, 2, 3, 4], [1, 2, 3, 5]), 4)
     0.3827
     """
-    return score_hellinger(pair_of(original, masked, weights=weights), missing=missing).value.overall
+    return score_hellinger(
+        pair_of(original, masked, weights=weights, paired=False), missing=missing
+    ).value.overall
 
 
 # --- Wasserstein ---
@@ -268,5 +270,5 @@ def wasserstein(
     >>> sdc.wasserstein([1, 2, 3, 4], [5, 4, 3, 2])
     0.25
     """
-    pair = pair_of(original, masked, weights=weights)
+    pair = pair_of(original, masked, weights=weights, paired=False)
     return score_wasserstein(pair, scale=scale, missing=missing).value.overall

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.registry import metric
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.scaling import deviations, spread
 from sdckit.metrics.loss.bounded_cells import MLODAK
 from sdckit.metrics.loss.per_file import (
@@ -111,7 +111,7 @@ def il_correl(original: Any, masked: Any) -> float:
     >>> round(sdc.il_correl(x, y), 4)
     0.2128
     """
-    return score_il_correl(pair_of(original, masked)).value.overall
+    return score_il_correl(pair_of(original, masked, paired=False)).value.overall
 
 
 # --- eigenvalues ---
@@ -180,7 +180,7 @@ def eigen(original: Any, masked: Any) -> float:
     >>> round(sdc.eigen(x, y), 4)  # eigenvalues 1.6 and 0.4 became 2 and 0
     1.25
     """
-    return score_eigen(pair_of(original, masked)).value.overall
+    return score_eigen(pair_of(original, masked, paired=False)).value.overall
 
 
 # --- confidence intervals ---
@@ -267,7 +267,7 @@ def ci_overlap(original: Any, masked: Any) -> float:
     >>> round(sdc.ci_overlap([1, 2, 3, 4], [2, 3, 4, 5]), 4)
     0.6048
     """
-    return score_ci_overlap(pair_of(original, masked)).value.overall
+    return score_ci_overlap(pair_of(original, masked, paired=False)).value.overall
 
 
 # --- covariances along the original's axes ---
@@ -369,4 +369,4 @@ def covariance_loss(original: Any, masked: Any) -> float:
     >>> round(sdc.covariance_loss(x, y), 4)  # shares of 0.8 and 0.2 became 0.5 and 0.5
     1.0
     """
-    return score_covariance_loss(pair_of(original, masked)).value.overall
+    return score_covariance_loss(pair_of(original, masked, paired=False)).value.overall

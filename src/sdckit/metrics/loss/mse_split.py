@@ -134,7 +134,7 @@ def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: st
     >>> sdc.mse(x, y), sdc.mse_marginal(x, y), sdc.mse_permutation(x, y)
     (1.4, 0.2, 1.2)
     """
-    pair = pair_of(original, masked, weights=weights)
+    pair = pair_of(original, masked, weights=weights, paired=False)
     return score_split("marginal", pair, missing=missing).value.overall
 
 

@@ -193,4 +193,4 @@ def pil(original: Any, masked: Any) -> float:
     >>> round(parts["means"], 4), parts["variances"]
     (0.5376, 0.0)
     """
-    return score_pil(pair_of(original, masked)).value.overall
+    return score_pil(pair_of(original, masked, paired=False)).value.overall

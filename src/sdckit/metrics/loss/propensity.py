@@ -235,4 +235,4 @@ def pmse(original: Any, masked: Any, *, model: str = "quadratic") -> float:
     >>> round(sdc.pmse([1, 2, 3, 4], [2, 3, 4, 5], model="main"), 4)
     0.1672
     """
-    return score_pmse(pair_of(original, masked), model=model).value.overall
+    return score_pmse(pair_of(original, masked, paired=False), model=model).value.overall

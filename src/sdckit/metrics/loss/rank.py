@@ -11,7 +11,7 @@ import numpy as np
 from sdckit.core import checks, randomness
 from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import largest_absolute, largest_squared
 from sdckit.kernels.tie_rules import TIES, untied_level
 from sdckit.metrics.averages import mean_over_variables, penalise_suppressed, record_means
 from sdckit.metrics.comparison import require_in_memory

@@ -1,0 +1,540 @@
+"""Order, ranks and rank distances of columns: the sums behind brMAE and brMSE.
+
+Columns are sorted with a label beside each value (its row number, or its rank in another column), digit by
+digit: no comparison of values is mispredicted, and no argsort is needed. Equal values keep their order.
+
+All ranks are 0-based here. A tie block is the interval [first, last] of positions that equal
+values share. Its mid-rank is (first + last) / 2; it is kept doubled, so that sums stay exact
+integers for every tie rule that assigns ranks or half ranks.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, UInt64s, inlined, inner, kernel
+
+Labels = npt.NDArray[Any]  # of unsigned integers
+Sums = tuple[Any, Any, Any]  # of |r - s|, and of (r - s)**2 in two halves; ranks doubled
+
+SMALL = 4096  # rows below which numpy sorts a single column: a kernel takes longer to compile than it saves
+BITS = 8  # bits of a digit: its 256 places stay in the fastest cache
+SPARE = 4  # bits beyond those that number the rows: so many leading bits tell most values apart
+MOVES = 8  # steps a row, on average, after which the sort by few digits is given up
+COUNTABLE = 1 << 16  # values on a grid of fewer places are counted instead of sorted
+RULES = ("average", "first", "last", "expected")  # the tie rules that one sort by row answers
+
+
+# --- sums of rank distances ---------------------------------------------------------------------------
+
+
+def largest_absolute(n: int) -> int:
+    """Return the largest possible sum of |r - s| over two rankings of n records."""
+    return n * n // 2
+
+
+def largest_squared(n: int) -> int:
+    """Return the largest possible sum of (r - s)**2 over two rankings of n records."""
+    return n * (n * n - 1) // 3
+
+
+class RankSums(NamedTuple):
+    """Sums of |r - s| (doubled) and of (r - s)**2 (times four) over the records of a column.
+
+    They are exact integers, floats under the rule expected: numbers for one column, arrays for several.
+    """
+
+    n: int
+    absolute2: Any
+    squared4: Any
+
+    @property
+    def absolute(self) -> Any:
+        """brMAE of the column: 0 keeps every rank, 1 is the largest possible distance."""
+        return self.absolute2 / (2 * largest_absolute(self.n)) if self.n > 1 else float("nan")
+
+    @property
+    def squared(self) -> Any:
+        """brMSE of the column: 0 keeps every rank, 1 is the full reversal."""
+        return self.squared4 / (4 * largest_squared(self.n)) if self.n > 1 else float("nan")
+
+    @property
+    def mean_absolute(self) -> Any:
+        """rMAE of the column, the mean of |r - s| in ranks: 0 keeps every rank."""
+        return self.absolute2 / (2 * self.n) if self.n > 1 else float("nan")
+
+    @property
+    def mean_squared(self) -> Any:
+        """rMSE of the column, the mean of (r - s)**2 in squared ranks: 0 keeps every rank."""
+        return self.squared4 / (4 * self.n) if self.n > 1 else float("nan")
+
+
+@inlined
+def mean_gap(a: int, b: int, c: int, d: int) -> float:
+    """Return E|R - S| for independent R uniform on the integers a..b and S on c..d.
+
+    Disjoint parts of the two intervals contribute the distance of their middles, the common part
+    of m positions contributes m(m*m - 1)/3; all terms are positive, so nothing cancels.
+    """
+    if b < c or d < a:
+        return abs((a + b) - (c + d)) / 2.0
+    low, high = max(a, c), min(b, d)
+    length, other, common = b - a + 1.0, d - c + 1.0, high - low + 1.0
+    total = common * (common * common - 1.0) / 3.0
+    total += max(c - a, 0) * other * ((c + d) - (a + c - 1)) / 2.0
+    total += max(b - d, 0) * other * ((d + 1 + b) - (c + d)) / 2.0
+    total += common * max(a - c, 0) * ((low + high) - (c + a - 1)) / 2.0
+    total += common * max(d - b, 0) * ((b + 1 + d) - (low + high)) / 2.0
+    return total / (length * other)
+
+
+@inlined
+def _add_gap(sums: Sums, gap2: Any) -> Sums:
+    """Return the sums with one more doubled rank difference.
+
+    Squares are added in two halves of 32 bits: over ten million rows their sum can need more than 63 bits.
+    """
+    square = gap2 * gap2
+    return sums[0] + abs(gap2), sums[1] + (square & 0xFFFFFFFF), sums[2] + (square >> 32)
+
+
+@kernel
+def _gap_sums(gaps2: Ints) -> Sums:
+    """Return the sums of |d| and of d**2 (in two halves) over doubled rank differences d."""
+    sums: Sums = np.int64(0), np.int64(0), np.int64(0)
+    for i in range(gaps2.size):
+        sums = _add_gap(sums, gaps2[i])
+    return sums
+
+
+def _rank_sums(n: int, sums: Sums) -> RankSums:
+    """Return `RankSums` of n records, with squares put together from halves."""
+    return RankSums(n, int(sums[0]), (int(sums[2]) << 32) + int(sums[1]))
+
+
+def gap_distance(gaps2: Ints) -> RankSums:
+    """Return the rank distance sums of a column, given twice the rank difference of each record."""
+    return _rank_sums(gaps2.size, _gap_sums(gaps2))
+
+
+def tie_sum(first: Ints) -> int:
+    """Return the sum of L**3 - L over tie blocks of length L, from the start of each position's block."""
+    opens = np.flatnonzero(first == np.arange(first.size))
+    lengths, counts = np.unique(np.diff(np.append(opens, first.size)), return_counts=True)
+    return sum(
+        count * (length**3 - length) for length, count in zip(lengths.tolist(), counts.tolist(), strict=True)
+    )
+
+
+# --- sorting ------------------------------------------------------------------------------------------
+
+
+class Grid(NamedTuple):
+    """The keys of a column: integers in the order of the values, from 0, without the bits that all share."""
+
+    least: np.uint64  # the smallest value as an ordered integer
+    shift: np.uint64  # low bits that no two values differ in
+    width: int  # bits of the largest key
+
+
+@inlined
+def _ordered(bits: Int) -> np.uint64:
+    """Map the bits of a finite float64 to an unsigned integer of the same order; -0.0 maps as 0.0 does."""
+    sign = bits >> 63  # all bits set for negative values
+    return np.uint64(((bits & 0x7FFFFFFFFFFFFFFF) ^ sign) - sign) ^ np.uint64(1 << 63)
+
+
+def grid_of(values: Floats) -> Grid:
+    """Return the grid of a column."""
+    least, shift, width = _find_grid(values.view(np.int64))
+    return Grid(np.uint64(least), np.uint64(shift), width)  # compiled code returns plain integers
+
+
+@kernel
+def _find_grid(bits: Ints) -> Grid:
+    """Return the grid of a column, given the bits of its values."""
+    start = _ordered(bits[0])
+    least, most, differ = start, start, np.uint64(0)
+    for i in range(bits.size):
+        value = _ordered(bits[i])
+        least, most = min(least, value), max(most, value)
+        differ |= value ^ start
+    shift, width = np.uint64(0), 0
+    while differ and not (differ >> shift) & np.uint64(1):
+        shift += np.uint64(1)
+    rest = (most - least) >> shift
+    while rest:
+        rest >>= np.uint64(1)
+        width += 1
+    return Grid(least, shift, width)
+
+
+@inlined
+def _key(bits: Int, grid: Grid) -> np.uint64:
+    """Return the key of a value."""
+    return (_ordered(bits) - grid.least) >> grid.shift
+
+
+@inner
+def _sort_digit(keys: UInt64s, labels: Labels, low: int, place: Ints, to: UInt64s, out: Labels) -> None:
+    """Copy keys and labels in the order of one digit, the bits from `low` on."""
+    shift, mask = np.uint64(low), np.uint64((1 << BITS) - 1)
+    place[:] = 0
+    for i in range(keys.size):
+        place[(keys[i] >> shift) & mask] += 1
+    here = np.int64(0)
+    for digit in range(place.size):  # a count becomes the first place
+        here, place[digit] = here + place[digit], here
+    for i in range(keys.size):
+        key = keys[i]
+        digit = (key >> shift) & mask
+        goal = np.uint64(place[digit])  # unsigned, so that no index needs a check for being negative
+        place[digit] += 1
+        to[goal], out[goal] = key, labels[i]
+
+
+@inner
+def _insert(keys: UInt64s, labels: Labels, moves: int) -> bool:
+    """Sort nearly sorted keys with their labels by insertion; return False after `moves` steps."""
+    for i in range(1, keys.size):
+        key = keys[i]
+        if keys[i - 1] > key:
+            label, place = labels[i], i
+            while place > 0 and keys[place - 1] > key:
+                keys[place], labels[place] = keys[place - 1], labels[place - 1]
+                place -= 1
+            keys[place], labels[place] = key, label
+            moves -= i - place
+            if moves < 0:
+                return False
+    return True
+
+
+@kernel
+def sort_keys(keys: UInt64s, labels: Labels, width: int, to: UInt64s, out: Labels) -> tuple[UInt64s, Labels]:
+    """Return keys of `width` bits, sorted, and their labels, equal keys in the order given; uses up all four.
+
+    Few leading digits put most keys into place, and insertion the others. Where too many share these digits,
+    as beside a value that is far away, the keys are sorted by all digits.
+    """
+    place, enough = np.empty(1 << BITS, np.int64), min(width, SPARE)
+    while keys.size >> (enough - SPARE) and enough < width:
+        enough += 1
+    while True:
+        digits = (enough + BITS - 1) // BITS
+        low = max(width - digits * BITS, 0)
+        for digit in range(digits):
+            _sort_digit(keys, labels, low + digit * BITS, place, to, out)
+            keys, labels, to, out = to, out, keys, labels
+        if low == 0 or _insert(keys, labels, MOVES * keys.size):
+            return keys, labels
+        enough = width
+
+
+@kernel
+def _write_keys(bits: Ints, grid: Grid, keys: UInt64s) -> None:
+    """Write the key of each value."""
+    for i in range(bits.size):
+        keys[i] = _key(bits[i], grid)
+
+
+def _sorted_labels(values: Floats, grid: Grid, labels: Labels) -> tuple[UInt64s, Labels]:
+    """Return the sorted keys of a column and the label of each; the labels given are used up."""
+    keys = np.empty(values.size, np.uint64)
+    _write_keys(values.view(np.int64), grid, keys)
+    return sort_keys(keys, labels, grid.width, np.empty_like(keys), np.empty_like(labels))
+
+
+def _label_type(largest: int) -> Any:
+    """Return the type of labels up to `largest`: short ones take half the memory."""
+    return np.uint32 if largest < 1 << 32 else np.uint64
+
+
+@kernel
+def _write_starts(keys: UInt64s, first: Ints) -> None:
+    """Write for each position where its tie block begins."""
+    begin = np.int64(0)
+    first[:1] = 0
+    for j in range(1, keys.size):
+        begin = max(begin, j * np.int64(keys[j] != keys[j - 1]))  # not an "if", which is hard to predict
+        first[j] = begin
+
+
+@kernel
+def _write_ends(first: Ints, last: Ints) -> None:
+    """Write the last position of each position's tie block, given the first one."""
+    end = first.size - 1
+    for j in range(first.size - 1, -1, -1):
+        last[j] = end
+        end = j - 1 if first[j] == j else end
+
+
+def block_ends(first: Ints) -> Ints:
+    """Return the last position of each position's tie block, given the first one."""
+    last = np.empty_like(first)
+    _write_ends(first, last)
+    return last
+
+
+def sorted_rows(values: Floats) -> tuple[Ints, Ints]:
+    """Return the row numbers in the order of their values (ties by row), and the start of each tie block."""
+    if values.size < SMALL:
+        order = np.argsort(values, kind="stable")
+        return order, _starts(values[order])
+    rows = np.arange(values.size, dtype=_label_type(values.size))
+    keys, rows = _sorted_labels(values, grid_of(values), rows)
+    first = np.empty(values.size, np.int64)
+    _write_starts(keys, first)
+    return rows.astype(np.int64), first
+
+
+def _starts(ordered: Floats) -> Ints:
+    """Return the start of each position's tie block in sorted values."""
+    opens = np.ones(ordered.size, np.bool_)
+    opens[1:] = ordered[1:] != ordered[:-1]
+    return np.maximum.accumulate(np.where(opens, np.arange(ordered.size), 0))
+
+
+# --- one column ---------------------------------------------------------------------------------------
+
+
+class OrderedColumn:
+    """A column without missing cells with its order, ranks and tie blocks; computed once, used often."""
+
+    def __init__(self, values: Floats, order: Ints | None = None, first: Ints | None = None) -> None:
+        self.values: Floats = np.ascontiguousarray(values, dtype=np.float64)
+        self.n: int = self.values.size
+        self.order: Ints
+        self.first: Ints
+        if order is None:
+            self.order, self.first = sorted_rows(self.values)
+        else:
+            self.order, self.first = order, _starts(self.values[order]) if first is None else first
+
+    @cached_property
+    def tied(self) -> bool:
+        """True if some values are equal."""
+        return has_ties(self.first)
+
+    @cached_property
+    def rank(self) -> Ints:
+        """Position of each row in the order, ties by row."""
+        rank = np.empty(self.n, np.int64)
+        rank[self.order] = np.arange(self.n)
+        return rank
+
+    @cached_property
+    def last(self) -> Ints:
+        """Last position of the tie block that each sorted position is in."""
+        return block_ends(self.first)
+
+    @cached_property
+    def middle2(self) -> Ints:
+        """Twice the mid-rank (from 0) of each sorted position."""
+        return self.first + self.last
+
+    @cached_property
+    def row_middle2(self) -> Ints:
+        """Twice the mid-rank (from 0) of each row."""
+        found = np.empty(self.n, np.int64)
+        _write_ranks2(self.order, self.first, 0, found)
+        return found
+
+    @cached_property
+    def sorted(self) -> Floats:
+        """The values in ascending order."""
+        return self.values[self.order]
+
+    def restrict(self, keep: Bools) -> OrderedColumn:
+        """Return the column with only the rows in `keep`, without sorting again."""
+        position = np.cumsum(keep) - 1
+        return OrderedColumn(self.values[keep], position[self.order[keep[self.order]]])
+
+    def ranks2(self, ties: str, rng: np.random.Generator | None = None) -> Ints:
+        """Return twice the rank of each row under the tie rule average, first, last or random."""
+        if ties == "average":
+            return self.row_middle2
+        if ties == "first":
+            return 2 * self.rank
+        if ties == "last":
+            return 2 * (self.row_middle2 - self.rank)
+        if ties != "random" or rng is None:
+            raise ValueError(f"no ranks of one column alone under ties={ties!r}")
+        shuffled = np.lexsort((rng.random(self.n), self.first))
+        ranks = np.empty(self.n, np.int64)
+        ranks[self.order[shuffled]] = np.arange(self.n)
+        return 2 * ranks
+
+
+def has_ties(first: Ints) -> bool:
+    """Return True if any tie block is longer than one position, given the start of each position's block."""
+    return bool((first != np.arange(first.size)).any())
+
+
+@kernel
+def _write_ranks2(order: Ints, first: Ints, rule: int, ranks2: Ints) -> None:
+    """Write twice the rank of each row, under the rule with this number in `RULES` (not expected)."""
+    end: Int = np.int64(order.size - 1)
+    for j in range(order.size - 1, -1, -1):
+        middle2 = first[j] + end
+        ranks2[order[j]] = middle2 if rule == 0 else 2 * j if rule == 1 else 2 * (middle2 - j)
+        end = j - 1 if first[j] == j else end
+
+
+def average_distance(column: OrderedColumn, masked: Floats) -> RankSums:
+    """Return the rank distance sums of a masked column under mid-ranks; it is sorted once at most."""
+    n = column.n
+    if n < SMALL:
+        return gap_distance(column.row_middle2 - OrderedColumn(masked).row_middle2)
+    bits, grid = masked.view(np.int64), grid_of(masked)
+    if 1 << grid.width <= min(COUNTABLE, n):
+        counts = np.zeros(1 << grid.width, np.int64)
+        return _rank_sums(n, _counted_sums(bits, grid, counts, column.row_middle2))
+    labels = column.row_middle2.astype(_label_type(2 * n))
+    return _rank_sums(n, _sorted_sums(*_sorted_labels(masked, grid, labels)))
+
+
+@kernel
+def _sorted_sums(keys: UInt64s, middle2: Labels) -> Sums:
+    """Return mid-rank distance sums, given the masked column's sorted keys and original mid-ranks."""
+    sums: Sums = np.int64(0), np.int64(0), np.int64(0)
+    begin, n = 0, keys.size
+    while begin < n:
+        end = begin + 1
+        while end < n and keys[end] == keys[begin]:
+            end += 1
+        for j in range(begin, end):
+            sums = _add_gap(sums, np.int64(middle2[j]) - (begin + end - 1))
+        begin = end
+    return sums
+
+
+@kernel
+def _counted_sums(bits: Ints, grid: Grid, counts: Ints, middle2: Ints) -> Sums:
+    """Return mid-rank distance sums of a masked column with few possible keys, whose counts are 0 so far."""
+    for i in range(bits.size):
+        counts[_key(bits[i], grid)] += 1
+    begin: Int = np.int64(0)
+    for c in range(counts.size):  # a count becomes a doubled mid-rank
+        begin, counts[c] = begin + counts[c], 2 * begin + counts[c] - 1
+    sums: Sums = np.int64(0), np.int64(0), np.int64(0)
+    for i in range(bits.size):
+        sums = _add_gap(sums, middle2[i] - counts[_key(bits[i], grid)])
+    return sums
+
+
+# --- many short columns at once: for a thousand records, calls cost more than sorting -------------------
+
+
+class SortedStack:
+    """Several short columns without missing cells, sorted (one line each), equal values by row."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+        self.order: Ints = np.empty(values.shape, np.int64)  # row numbers in the order of their values
+        self.first: Ints = np.empty(values.shape, np.int64)  # first position of each position's tie block
+        _sort_stack(values.view(np.int64), self.order, self.first)
+        self._ranks2: dict[str, Ints] = {}
+
+    def ranks2(self, ties: str) -> Ints:
+        """Return twice the rank of each row under the tie rule average, first or last."""
+        if ties not in self._ranks2:
+            self._ranks2[ties] = np.empty(self.order.shape, np.int64)
+            _write_stack_ranks2(self.order, self.first, RULES.index(ties), self._ranks2[ties])
+        return self._ranks2[ties]
+
+    @cached_property
+    def blocks(self) -> tuple[Ints, Ints]:
+        """First and last position of the tie block of each row."""
+        begin, end = np.empty_like(self.first), np.empty_like(self.first)
+        np.put_along_axis(begin, self.order, self.first, axis=1)
+        last = np.stack([block_ends(first) for first in self.first])
+        np.put_along_axis(end, self.order, last, axis=1)
+        return begin, end
+
+    @cached_property
+    def tie_sums(self) -> list[int]:
+        """Sum of L**3 - L over the tie blocks of length L, for each column."""
+        return [tie_sum(first) for first in self.first]
+
+
+class ColumnStack(SortedStack):
+    """Short columns of an original file (one line each), so that one call measures them all."""
+
+    def column(self, j: int) -> OrderedColumn:
+        """Return column j as an `OrderedColumn`, without sorting it again."""
+        return OrderedColumn(self.values[j], self.order[j], self.first[j])
+
+    def compare(self, masked: Floats) -> StackOrder:
+        """Sort the masked columns (one per line); return an object that compares their ranks with these."""
+        return StackOrder(self, SortedStack(masked))
+
+
+class StackOrder(NamedTuple):
+    """Original and masked columns, sorted; gives the rank distances of all columns."""
+
+    original: ColumnStack
+    masked: SortedStack
+
+    def sums(self, ties: str) -> RankSums:
+        """Return the rank distance sums of all columns, as arrays, under one of the tie rules in `RULES`."""
+        n = self.original.values.shape[1]
+        rule = "average" if ties == "expected" else ties
+        absolute2, squared4 = _stack_sums(self.original.ranks2(rule), self.masked.ranks2(rule))
+        if ties != "expected":
+            return RankSums(n, absolute2, squared4)
+        ours, theirs = np.array(self.original.tie_sums), np.array(self.masked.tie_sums)
+        tied = (ours > 0) | (theirs > 0)
+        expected2 = 2 * _expected_sums(self.masked.order, *self.original.blocks, *self.masked.blocks)
+        return RankSums(n, np.where(tied, expected2, absolute2), squared4 + (ours + theirs) / 3)
+
+
+@kernel
+def _sort_stack(bits: Ints, order: Ints, first: Ints) -> None:
+    """Write the order of the rows of each column (one line each), and the start of each tie block."""
+    n = bits.shape[1]
+    keys, to = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    rows, out = np.empty(n, np.uint32), np.empty(n, np.uint32)
+    for c in range(len(bits)):
+        grid = _find_grid(bits[c])
+        for i in range(n):
+            keys[i], rows[i] = _key(bits[c, i], grid), i
+        sorted_keys, sorted_rows = sort_keys(keys, rows, grid.width, to, out)
+        order[c] = sorted_rows
+        _write_starts(sorted_keys, first[c])
+
+
+@kernel
+def _write_stack_ranks2(order: Ints, first: Ints, rule: int, ranks2: Ints) -> None:
+    """Write twice the rank of each row of each column, see `_write_ranks2`."""
+    for c in range(len(order)):
+        _write_ranks2(order[c], first[c], rule, ranks2[c])
+
+
+@kernel
+def _stack_sums(ours2: Ints, theirs2: Ints) -> Ints:
+    """Return each column's sums of |r - s| (doubled) and of (r - s)**2 (times four), within int64."""
+    sums = np.zeros((2, len(ours2)), np.int64)
+    for c in range(len(ours2)):
+        absolute = squared = np.int64(0)
+        for i in range(ours2.shape[1]):
+            gap2 = ours2[c, i] - theirs2[c, i]
+            absolute += abs(gap2)
+            squared += gap2 * gap2
+        sums[0, c], sums[1, c] = absolute, squared
+    return sums
+
+
+@kernel
+def _expected_sums(order: Ints, begin: Ints, end: Ints, other_begin: Ints, other_end: Ints) -> Floats:
+    """Return each column's sum of E|R - S|, given both tie blocks of each row; added in masked order."""
+    sums = np.zeros(len(order))
+    for c in range(len(order)):
+        for j in range(order.shape[1]):
+            row = order[c, j]
+            sums[c] += mean_gap(begin[c, row], end[c, row], other_begin[c, row], other_end[c, row])
+    return sums
