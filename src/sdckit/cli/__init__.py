@@ -92,8 +92,7 @@ def main(words: Sequence[str] | None = None) -> None:
         said = [*getattr(told, "__notes__", ()), *(told.args if isinstance(told, KeyboardInterrupt) else ())]
         if isinstance(stop, streams.Ended):
             code = stop.code
-        text = str([*said, "interrupted; no unfinished file is left"][0])
-        terminal.print_to_stderr("stopped", text)
+        terminal.print_to_stderr("stopped", str([*said, "interrupted; no unfinished file is left"][0]))
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
     except parsing.EXPECTED as error:
