@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from foreign_files import stored
-from sdckit.io.dialect import Dialect
+from sdckit.io.csv_table import Dialect
 from sdckit.io.files import read, write
 
 VIENNA = ZoneInfo("Europe/Vienna")

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal, assert_series_equal
 
 from command import contents, put
 from sdckit.io import statfiles
-from sdckit.io.dialect import Dialect
+from sdckit.io.csv_table import Dialect
 from sdckit.io.files import read, write
 from stat_data import LABELS, MAKERS, SEX, N, put_sas, put_spss, put_stata, raw, survey
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from foreign_files import stored
-from sdckit.io.dialect import Dialect
+from sdckit.io.csv_table import Dialect
 from sdckit.io.files import read, write
 from workbooks import LOCKED, Far, Fault, ods, xlsx
 
