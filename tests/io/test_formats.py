@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from sdckit.io import packing
-from sdckit.io.atomic import PACKED_SUFFIXES, READABLE, check_target, stem_of, suffix_of, suffixes_text
-from sdckit.io.csv_table import Dialect
+from sdckit.io.atomic import check_target
 from sdckit.io.files import read, write
+from sdckit.io.formats import PACKED_SUFFIXES, READABLE, Dialect, stem_of, suffix_of, suffixes_text
 
 INTEGERS = [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64]
 TEXT = (

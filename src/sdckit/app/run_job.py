@@ -11,7 +11,7 @@ from sdckit import cli
 from sdckit.app.opened_job import COMMAND, options_of
 from sdckit.cli.request import job_of_options
 from sdckit.core.registry import value_text
-from sdckit.io.atomic import suffix_of
+from sdckit.io.formats import suffix_of
 from sdckit.job.toml import Job, check_job, job_text
 from sdckit.selection.limits import search_sampling
 from sdckit.selection.task import SOFTWARE

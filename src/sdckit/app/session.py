@@ -22,7 +22,7 @@ from sdckit.core.description import describe_table
 from sdckit.core.roles import asked_roles
 from sdckit.core.table import Table
 from sdckit.io import atomic, files
-from sdckit.io.csv_table import Dialect
+from sdckit.io.formats import Dialect
 from sdckit.selection.search import Search
 
 if TYPE_CHECKING:

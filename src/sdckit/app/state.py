@@ -13,7 +13,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sdckit.io import atomic
-from sdckit.io.atomic import PREFIX, PRIVATE_FOLDER, checksum, sha256_of, stem_of, sweep_drafts
+from sdckit.io.atomic import PREFIX, PRIVATE_FOLDER, checksum, sha256_of, sweep_drafts
+from sdckit.io.formats import stem_of
 from sdckit.job.draft import draft_content
 from sdckit.job.fields import fields_of
 from sdckit.job.toml import check_job

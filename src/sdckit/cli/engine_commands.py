@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from sdckit.cli.request import CheckedOptions
     from sdckit.core.disclosure import Disclosure
-    from sdckit.io.csv_table import Dialect
     from sdckit.io.files import Source
+    from sdckit.io.formats import Dialect
     from sdckit.metrics.evaluation_result import Evaluation
 
 

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 from sdckit.core import checks
 from sdckit.core.process_group import NEW_GROUP
 from sdckit.io import files
-from sdckit.io.atomic import CSV_SUFFIXES, PARQUET_SUFFIXES, PRIVATE_FOLDER, draft_folder, sweep_drafts
-from sdckit.io.csv_table import Dialect
+from sdckit.io.atomic import PRIVATE_FOLDER, draft_folder, sweep_drafts
 from sdckit.io.files import cast_empty_columns
+from sdckit.io.formats import CSV_SUFFIXES, PARQUET_SUFFIXES, Dialect
 from sdckit.metrics.evaluation import MadeByError
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from sdckit.estimation.compare import declared_of
 from sdckit.estimation.parse import parse_estimates
 from sdckit.io import atomic, files
 from sdckit.io import atomic as output_folder
-from sdckit.io.atomic import SUFFIXES, sweep_drafts
-from sdckit.io.cell_types import find_text_numbers
-from sdckit.io.csv_table import Dialect
+from sdckit.io.atomic import sweep_drafts
+from sdckit.io.formats import SUFFIXES, Dialect
+from sdckit.io.text_numbers import find_text_numbers
 from sdckit.job.fields import Field, fields_of
 from sdckit.job.toml import Job
 from sdckit.kernels.ranks import TIES

@@ -33,7 +33,6 @@ from sdckit.core.checks import quoted
 from sdckit.core.table import Table, replaced_series
 from sdckit.engines.transport import Letter, messages_in_order, pack, unpack
 from sdckit.io.atomic import (
-    PARQUET_SUFFIXES,
     POLARS_ERRORS,
     atomic,
     check_target,
@@ -47,6 +46,7 @@ from sdckit.io.atomic import (
 from sdckit.io.cell_types import damaged_error
 from sdckit.io.csv_table import check_column_names
 from sdckit.io.files import Source, explain_read_errors
+from sdckit.io.formats import PARQUET_SUFFIXES
 from sdckit.io.memory import BEYOND_MEMORY, memory_text, require_memory
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from sdckit.arrays import Floats
     from sdckit.engines.transport import Message
     from sdckit.io.atomic import AnyPath
-    from sdckit.io.csv_table import Dialect
+    from sdckit.io.formats import Dialect
 
 
 STRETCHES = 64  # stretches of consecutive rows that a sample is made of, at most

@@ -40,12 +40,9 @@ from sdckit.engines.local import (
 from sdckit.engines.source import BLOCK_ROWS, Source
 from sdckit.engines.spark import require_packages
 from sdckit.engines.transport import BlockRef, Message
-from sdckit.io.atomic import (
-    PARQUET_SUFFIXES,
-    AnyPath,
-    atomic,
-)
+from sdckit.io.atomic import AnyPath, atomic
 from sdckit.io.files import read
+from sdckit.io.formats import PARQUET_SUFFIXES
 from sdckit.io.memory import memory_at_hand
 from sdckit.metrics.original import Original
 from sdckit.progress import track

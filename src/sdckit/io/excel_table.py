@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.io.cell_types import as_numbers, as_whole, damaged_error
-from sdckit.io.csv_table import DEFAULT, Dialect, check_column_names, refuse_record
+from sdckit.io.csv_table import check_column_names, refuse_record
+from sdckit.io.formats import DEFAULT, Dialect
 from sdckit.io.memory import without_panic_messages
 
 if TYPE_CHECKING:

@@ -16,31 +16,22 @@ from polars import selectors as cs
 
 from sdckit.core.checks import warn
 from sdckit.io import packing
-from sdckit.io.atomic import (
+from sdckit.io.atomic import POLARS_ERRORS, AnyPath, atomic, check_target
+from sdckit.io.cell_types import as_numbers
+from sdckit.io.csv_table import check_column_names, csv_bytes, empty_error, parse_csv, text_cells
+from sdckit.io.formats import (
     ARROW_SUFFIXES,
     CSV_SUFFIXES,
+    DEFAULT,
     EXCEL_SUFFIXES,
     PARQUET_SUFFIXES,
-    POLARS_ERRORS,
     R_SUFFIXES,
     READABLE,
     STAT_SUFFIXES,
     TEXT_SUFFIXES,
-    AnyPath,
-    atomic,
-    check_target,
+    Dialect,
     suffix_of,
     suffixes_text,
-)
-from sdckit.io.cell_types import as_numbers
-from sdckit.io.csv_table import (
-    DEFAULT,
-    Dialect,
-    check_column_names,
-    csv_bytes,
-    empty_error,
-    parse_csv,
-    text_cells,
 )
 from sdckit.io.memory import BEYOND_MEMORY, require_memory
 from sdckit.io.parquet_table import arrow_bytes, parse_arrow, parse_parquet

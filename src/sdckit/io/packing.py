@@ -10,7 +10,7 @@ import zlib
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from sdckit.io.atomic import PACKED_SUFFIXES
+from sdckit.io.formats import PACKED_SUFFIXES
 from sdckit.io.memory import BEYOND_MEMORY, require_memory
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.io.cell_types import as_whole, damaged_error
-from sdckit.io.csv_table import DEFAULT, Dialect
+from sdckit.io.formats import DEFAULT, Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ import math
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from sdckit.io.atomic import CSV_SUFFIXES, EXCEL_SUFFIXES, LABELLED_SUFFIXES, suffix_of
+from sdckit.io.formats import CSV_SUFFIXES, EXCEL_SUFFIXES, LABELLED_SUFFIXES, suffix_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from sdckit.core import checks
 from sdckit.io import datasets
 from sdckit.io.atomic import check_folder, fill_folder
 from sdckit.paper import page, risks, study
-from sdckit.paper.study import SEED
+from sdckit.paper.design import SEED
 from sdckit.progress import track
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ import polars as pl
 from sdckit.core.checks import listed
 from sdckit.metrics import METRICS as METRIC_RECORDS
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.design import HEADINGS, STUDY_METHODS
+from sdckit.paper.design import HEADINGS, KEYS, SEED, STUDY_METHODS, measure_files
 from sdckit.paper.figures.parts import name_of
-from sdckit.paper.study import KEYS, SEED, measure_files
 from sdckit.progress import track
 from sdckit.risk import attacks as linkage_attacks
 from sdckit.selection.plan import settings_of

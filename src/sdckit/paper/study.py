@@ -15,7 +15,7 @@ from sdckit.metrics import METRICS as METRIC_RECORDS
 from sdckit.metrics.original import Original, prepare
 from sdckit.metrics.pair import Pair
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED, correlations
-from sdckit.paper.design import NOTE_METHODS, STUDY_METHODS, UNTAILED
+from sdckit.paper.design import NOTE_METHODS, SEED, STUDY_METHODS, measure_files
 from sdckit.progress import track
 from sdckit.selection.microdata import Microdata
 from sdckit.selection.plan import settings_of
@@ -26,23 +26,6 @@ if TYPE_CHECKING:
 
     from sdckit.arrays import Floats
     from sdckit.paper.risks import Risks
-
-
-KEYS = ["dataset", "method", "parameters", "setting"]  # columns that identify a setting
-SEED = 20  # fixed, as the data are public: every run of the study gives the same figures
-
-
-def measure_files(
-    original: Original, plan: dict[str, list[Any]], *, name: str, **options: Any
-) -> pl.DataFrame:
-    """Run a sweep; return a table with one row per masked file and one column per metric."""
-    no_tails = pl.col("parameters").str.contains("tails=0,", literal=True)
-    return (
-        Microdata(original, name=name)
-        .sweep(plan, **options)
-        .table.pivot("metric", index=[*KEYS, "replication"], values="value", maintain_order=True)
-        .with_columns(method=pl.when(no_tails).then(pl.lit(UNTAILED)).otherwise("method"))
-    )
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from sdckit.core.scenarios import Scenario, checked_scenarios
 from sdckit.core.table import LARGEST_INTEGER, Table
 from sdckit.core.version import VERSION
 from sdckit.io.atomic import checksum
-from sdckit.io.csv_table import Dialect
+from sdckit.io.formats import Dialect
 from sdckit.kernels.jit import digest_of_kernels
 from sdckit.selection.release import ReleasePlan
 

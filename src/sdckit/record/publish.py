@@ -15,9 +15,9 @@ from sdckit.core.cells import as_polars, polars_column
 from sdckit.core.checks import collect_warnings
 from sdckit.core.version import INTRUDER_VERSION
 from sdckit.io import crosswalk
-from sdckit.io.atomic import AnyPath, check_target, suffix_of
-from sdckit.io.csv_table import DEFAULT, Dialect
+from sdckit.io.atomic import AnyPath, check_target
 from sdckit.io.files import read
+from sdckit.io.formats import DEFAULT, Dialect, suffix_of
 from sdckit.masking import Masking
 from sdckit.metrics.pair import pair_by_row
 from sdckit.record import entry as entries

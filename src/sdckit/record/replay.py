@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sdckit.core.checks import listed
 from sdckit.core.table import Table
 from sdckit.io import files
-from sdckit.io.atomic import suffix_of
+from sdckit.io.formats import suffix_of
 from sdckit.metrics.original import Original
 from sdckit.record.entry import differences, digest_of_table
 from sdckit.record.store import digest_of_file

@@ -24,14 +24,10 @@ from sdckit.core.scenarios import Scenario, risk_of
 from sdckit.core.table import Table, numbered_series
 from sdckit.estimation.compare import declared_of
 from sdckit.io import crosswalk, files
-from sdckit.io.atomic import (
-    CSV_SUFFIXES,
-    AnyPath,
-    sha256_of,
-    suffix_of,
-)
-from sdckit.io.csv_table import DEFAULT, warn_of_formulas
+from sdckit.io.atomic import AnyPath, sha256_of
+from sdckit.io.csv_table import warn_of_formulas
 from sdckit.io.files import cast_empty_columns
+from sdckit.io.formats import CSV_SUFFIXES, DEFAULT, suffix_of
 from sdckit.masking import Masking, mask_prepared
 from sdckit.metrics.evaluation import Measuring, evaluate_pair
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
@@ -71,8 +67,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from sdckit.arrays import Bools, Floats
-    from sdckit.io.csv_table import Dialect
     from sdckit.io.files import Source
+    from sdckit.io.formats import Dialect
 
 
 @dataclass(frozen=True)
