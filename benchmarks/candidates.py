@@ -16,7 +16,7 @@ from timing import Row, row
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.arrays import Floats, Ints
 
 REPEATS = 5
 NOISE = (0.05, 0.2, 0.5)  # standard deviations, of data with standard deviation 1

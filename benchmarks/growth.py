@@ -21,7 +21,7 @@ import polars as pl
 import sdckit as sdc
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
 
 RESULTS = Path(__file__).with_name("growth.csv")
 LIMIT = 60.0  # seconds of CPU that one call may take

@@ -20,7 +20,7 @@ from timing import Row, row, seconds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
 
 RECORDS, ASKED = 1_000_000, 100_000  # the yardstick answers so many, and its time is extrapolated
 NOISE = (0.05, 0.2, 0.5)  # standard deviations, of data with standard deviation 1

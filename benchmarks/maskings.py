@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core.settings import function_options
+from sdckit.core.registry import function_options
 from sdckit.masking import METHODS
 from timing import Row, row, seconds
 
 if TYPE_CHECKING:
+    from sdckit.arrays import Floats
     from sdckit.core.registry import Method
-    from sdckit.kernels.jit import Floats
 
 ROWS, COLUMNS = 1_000_000, 4
 FEWER = {"mdav": 100_000, "vmdav": 10_000}  # mdav has a benchmark of its own

@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "twins"))
 from textbook import textbook
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.arrays import Floats, Ints
 
 K = 3
 SIZES = (1_000, 5_000, 10_000, 20_000)

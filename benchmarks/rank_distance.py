@@ -18,7 +18,7 @@ from timing import seconds as seconds_by
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
 
 seconds = partial(seconds_by, clock=process_time)
 SLOWEST = 1_000_000  # longer columns are not timed with rankdata and polars: they take minutes

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sdckit as sdc
-from sdckit.selection.bisection import settings_by_strength
 from sdckit.selection.plan import settings_of
+from sdckit.selection.search import settings_by_strength
 from timing import Row, row
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
     from sdckit.selection.choice import Choice
 
 RECORDS = 20_000

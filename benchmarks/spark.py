@@ -171,7 +171,7 @@ def on_spark(folder: Path) -> tuple[float, dict[str, float], tuple[float, float]
     """Evaluate on a cluster; return CPU time, values, memory of a worker and the driver, Spark's events."""
     sys.path.append(str(HELPERS))
     import spark_cluster  # noqa: PLC0415 - beside the tests
-    from sdckit.engines.spark_session import spark_session  # noqa: PLC0415
+    from sdckit.engines.spark import spark_session  # noqa: PLC0415
 
     for name in ("cluster", "events"):
         (folder / name).mkdir()

@@ -115,7 +115,7 @@ def spark(tmp_path_factory):
         pytest.skip("there is no Java on the PATH")
     import sdckit
     import spark_cluster
-    from sdckit.engines.spark_session import spark_session
+    from sdckit.engines.spark import spark_session
 
     paths = [Path(sdckit.__file__).parents[1], Path(spark_cluster.__file__).parent]
     with spark_cluster.running(tmp_path_factory.mktemp("cluster"), *paths) as address:

@@ -8,7 +8,7 @@ from pathlib import Path
 import sdckit as sdc
 from cases import each
 from sdckit.cli import mask
-from sdckit.kernels.tie_rules import TIES
+from sdckit.kernels.ranks import TIES
 
 HERE = Path(__file__).parent.parent
 README = (HERE / "README.md").read_text(encoding="utf-8")

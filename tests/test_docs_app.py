@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from sdckit.app import session, work_folder
+from sdckit.app import session
 from sdckit.app.screen import STEPS
-from sdckit.app.state import MOST_STATES
-from sdckit.cli.app_command import app
+from sdckit.app.state import HISTORY, MOST_STATES, SUFFIX
+from sdckit.cli.groups import app
 
 HERE = Path(__file__).parent.parent
 PAGE = (HERE / "docs" / "reference" / "app.md").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def test_buttons_that_are_named_are_there():
 
 
 def test_files_and_numbers_are_those_of_the_program():
-    for name in (work_folder.HISTORY, session.JOB, f"survey{work_folder.SUFFIX}"):
+    for name in (HISTORY, session.JOB, f"survey{SUFFIX}"):
         assert f"`{name}`" in PAGE
     idle = next(one.default for one in app.params if one.name == "idle")
     assert f"after {idle} minutes" in FLAT

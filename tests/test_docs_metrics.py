@@ -11,13 +11,17 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.kernels.tie_rules import TIES
+from sdckit.kernels.ranks import TIES
 from sdckit.paper import study
-from sdckit.paper.comparison import compare_with_sdcmicro
 from sdckit.paper.correlations import disagreement
 from sdckit.paper.design import NOTE_METHODS
-from sdckit.paper.permutations import all_distances, distance_facts, random_distances
-from sdckit.paper.verdicts import CLAIMS
+from sdckit.paper.verdicts import (
+    CLAIMS,
+    all_distances,
+    compare_with_sdcmicro,
+    distance_facts,
+    random_distances,
+)
 
 HERE = Path(__file__).parent.parent
 DOCS = HERE / "docs"

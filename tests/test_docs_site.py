@@ -17,8 +17,9 @@ import pytest
 
 import sdckit as sdc
 from browser import DESKTOP, PHONE
-from sdckit.cli import json_schemas, streams
 from sdckit.cli import sdckit as group
+from sdckit.cli import streams
+from sdckit.cli.json_output import schemas
 from sdckit.job.fields import FIELDS, SECTIONS
 
 pytestmark = pytest.mark.long
@@ -114,7 +115,7 @@ def keys(schema):
 
 
 def test_every_key_of_json_is_documented(sections):
-    printed = {name: one for name, one in json_schemas.schemas().items() if name != "job"}
+    printed = {name: one for name, one in schemas().items() if name != "job"}
     for name, schema in printed.items():
         assert keys(schema)
         assert [key for key in keys(schema) if not has(sections["json", name], key)] == []

@@ -34,8 +34,7 @@ import numpy as np
 
 from sdckit.cli import commands, main
 from sdckit.masking import METHODS
-from sdckit.record.private_files import digest_of_file
-from sdckit.record.store import Store
+from sdckit.record.store import Store, digest_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

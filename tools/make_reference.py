@@ -15,7 +15,7 @@ import reference_commands
 import reference_lists
 import reference_python
 import sdckit
-from sdckit.cli import json_schemas
+from sdckit.cli import json_output as json_schemas
 from sdckit.core.registry import functions_of
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reference_text import MADE, page, plain, table
-from sdckit.cli import json_schemas
-from sdckit.core.parameters import range_text
+from sdckit.cli.json_output import schemas
+from sdckit.core.registry import range_text
 from sdckit.job.fields import FIELDS, KINDS, SECTIONS
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
@@ -14,8 +14,7 @@ from sdckit.metrics import METRICS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sdckit.core.parameters import Parameter
-    from sdckit.core.registry import Method, Metric
+    from sdckit.core.registry import Method, Metric, Parameter
 
 ABOUT_LISTS = """\
 A metric or method without a mark is computed or tried by default; one "on request" when it is named. What
@@ -153,7 +152,7 @@ def job_file() -> str:
 def json() -> str:
     """Return the page on the JSON that commands print."""
     parts = ["# JSON", MADE, JSON]
-    for name, schema in json_schemas.schemas().items():
+    for name, schema in schemas().items():
         if name != "job":
             rows = {path: (said, kind) for path, said, kind in keys(schema)}
             cells = [[f"`{path}`", plain(said), kind] for path, (said, kind) in rows.items()]

@@ -15,12 +15,11 @@ from command import good
 from sdckit.app.copying import command_text, command_words, describe_text
 from sdckit.app.opened_job import open_job
 from sdckit.app.run_job import canonical, effective_job, job_file_text
-from sdckit.app.state import Pick, State
-from sdckit.app.work_folder import WorkFolder
+from sdckit.app.state import Pick, State, WorkFolder
 from sdckit.cli import sdckit as commands
-from sdckit.cli.job_options import job_of_options
-from sdckit.job.read import check_job
-from sdckit.selection.sweep_folder import SearchFolder
+from sdckit.cli.request import job_of_options
+from sdckit.job.toml import check_job
+from sdckit.selection.runner import SearchFolder
 
 BASE = {
     "command": "recommend",

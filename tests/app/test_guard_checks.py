@@ -5,8 +5,17 @@ import asyncio
 import pytest
 
 import loops
-from sdckit.app.answers import FAULT, Answer, Refused, with_security_headers
-from sdckit.app.guards import HEADERS, Address, Asked, check_path, check_sizes
+from sdckit.app.guards import (
+    FAULT,
+    HEADERS,
+    Address,
+    Answer,
+    Asked,
+    Refused,
+    check_path,
+    check_sizes,
+    with_security_headers,
+)
 from sdckit.app.release_run import ReleaseRun
 
 ADDRESS = Address(1)

@@ -20,10 +20,10 @@ from sdckit.app.opened_job import open_job
 from sdckit.app.search import GONE, RunningSearch, SearchState
 from sdckit.app.search_work import Follower, wait_for_others
 from sdckit.core.registry import METHODS
-from sdckit.job.read import check_job
-from sdckit.metrics.evaluation_table import FIGURES
+from sdckit.job.toml import check_job
+from sdckit.metrics.evaluation_result import FIGURES
+from sdckit.selection.runner import CELLS, SEARCH_PLAN, SearchFolder
 from sdckit.selection.search import Search
-from sdckit.selection.sweep_folder import CELLS, SEARCH_PLAN, SearchFolder
 from stopping import MARK, assert_no_process_left, wait_until
 from sweeps import frame
 

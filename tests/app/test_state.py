@@ -19,8 +19,7 @@ import sdckit as sdc
 from cases import each
 from command import environment
 from sdckit.app import state as module
-from sdckit.app.state import History, Past, Pick, StaleError, State, first_state
-from sdckit.app.work_folder import WorkFolder
+from sdckit.app.state import History, Past, Pick, StaleError, State, WorkFolder, first_state
 from sdckit.job.draft import draft_text
 
 JOB = {
@@ -279,7 +278,7 @@ def test_a_changed_data_file_is_noticed_and_only_then_read(folder, monkeypatch):
     history = work.open_history(state())
     history.add(state(0.5))
     with monkeypatch.context() as patch:
-        patch.setattr("sdckit.app.work_folder.sha256_of", None)
+        patch.setattr("sdckit.app.state.sha256_of", None)
         assert not work.changed_on_disk()
     os.utime(data, ns=(1, 1))
     assert not work.changed_on_disk()

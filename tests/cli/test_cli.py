@@ -28,7 +28,7 @@ from command import (
     run,
 )
 from sdckit.core.checks import MISSING
-from sdckit.kernels.tie_rules import TIES
+from sdckit.kernels.ranks import TIES
 
 SHARED = """--columns --key --weights --by --na --ties --missing --delimiter --decimal-comma --encoding
 --json --csv --quiet --overwrite"""

@@ -14,13 +14,11 @@ import described_files
 import sdckit as sdc
 from cases import each
 from command import good, run_here
-from sdckit.cli import json_schemas
 from sdckit.cli import sdckit as commands
-from sdckit.cli.job_options import job_of_options, words_of_job
+from sdckit.cli.json_output import schemas
+from sdckit.cli.request import job_of_options, words_of_job
 from sdckit.job.fields import LEFT_OUT, fields_of
-from sdckit.job.read import check_job, read_job
-from sdckit.job.toml_text import toml_text
-from sdckit.job.write import job_text, public_job_text
+from sdckit.job.toml import check_job, job_text, public_job_text, read_job, toml_text
 
 SAVING = [name for name, one in commands.commands.items() if any(p.name == "save_job" for p in one.params)]
 SEARCH = "recommend survey.csv -o r.csv --columns rent"
@@ -180,7 +178,7 @@ def test_the_draft_of_describe_runs_once_its_questions_are_answered(survey):
     path.write_text(edited + "decimals = 1\n")
     done = good(survey, "run", "jobs/job.toml", "--json")
     printed = json.loads(done.stdout)
-    jsonschema.validate(printed, json_schemas.schemas()["recommend"])
+    jsonschema.validate(printed, schemas()["recommend"])
     assert (printed["original"], printed["masked"]) == ("survey.csv", ["survey-masked.csv"])
     released = pl.read_csv(survey / "jobs" / "survey-masked.csv")
     assert {*released["age"].unique()} <= {0, 50}
@@ -212,7 +210,7 @@ def test_a_saved_job_does_what_the_command_did(survey):
     again = run_here(survey, "run", "gate.toml", "--json")
     assert (done.returncode, again.returncode) == (1, 1)
     assert done.stdout == again.stdout
-    jsonschema.validate(json.loads(done.stdout), json_schemas.schemas()["evaluate"])
+    jsonschema.validate(json.loads(done.stdout), schemas()["evaluate"])
     again = run_here(survey, *judged.split(), "--save-job", "gate.toml")
     assert again.returncode == 2
     assert "'gate.toml' exists already" in again.stderr
@@ -243,15 +241,15 @@ def test_a_sweep_is_repeated_by_its_job(survey):
 )
 def test_outputs_are_as_their_schemas_say(survey, words, name):
     done = run_here(survey, *words.split())
-    jsonschema.validate(json.loads(done.stdout), json_schemas.schemas()[name])
+    jsonschema.validate(json.loads(done.stdout), schemas()[name])
     shipped = json.loads(good(survey, "schema", name).stdout)
-    assert shipped == json_schemas.schemas()[name]
+    assert shipped == schemas()[name]
 
 
 def test_jobs_are_as_their_schema_says():
     for name in SAVING:
         job = job_of_options(commands.commands[name], given_to(name))
-        jsonschema.validate(tomllib.loads(toml_text(job.content)), json_schemas.schemas()["job"])
+        jsonschema.validate(tomllib.loads(toml_text(job.content)), schemas()["job"])
     assert "unknown schema 'jobs' (did you mean 'job'?)" in run_here(Path(), "schema", "jobs").stderr
 
 

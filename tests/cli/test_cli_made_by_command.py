@@ -17,7 +17,7 @@ import sdckit as sdc
 from command import arguments, contents, environment, good, run_here
 from sdckit.cli import made_by_command
 from sdckit.cli import sdckit as commands
-from sdckit.io.drafts import draft_folder
+from sdckit.io.atomic import draft_folder
 from sdckit.job.fields import FIELDS
 
 PRINTED = "SECRET-4711"

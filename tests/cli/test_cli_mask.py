@@ -139,7 +139,7 @@ def test_without_measures_the_same_file_is_written(tmp_path, survey, monkeypatch
     assert survey.height
     words = ["mask", "data.csv", "--method", method, "--seed", SEED, *ROLES, "--by", "region", "-o"]
     measured = good(tmp_path, *words, "a.csv")
-    monkeypatch.setattr("sdckit.selection.release_plan.evaluate_pair", None)  # calling it would fail
+    monkeypatch.setattr("sdckit.selection.release.evaluate_pair", None)  # calling it would fail
     plain = good(tmp_path, *words, "b.csv", "--no-measure")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     *notes, wrote, nothing = plain.stdout.splitlines()

@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from command import forget_releases, good, run_here
-from sdckit.cli.scenario_options import parse_scenarios
+from sdckit.cli.request import parse_scenarios
 
 ROLES = ["--columns", "income,wealth", "--untouched", "sex"]
 METHOD = ["--method", "mdav"]

@@ -9,8 +9,8 @@ from cases import few
 from command import contents, good
 from foreign_files import stored
 from sdckit.io import packing
-from sdckit.io.dialect import Dialect
 from sdckit.io.files import read, write
+from sdckit.io.formats import Dialect
 from stat_data import MAKERS
 from workbooks import ods, xlsx
 

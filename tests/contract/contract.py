@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 import sdckit as sdc
-from sdckit.core.settings import parameters_of
+from sdckit.core.registry import parameters_of
 from sdckit.masking import apply
 
 NAMES = ["a", "b", "c"]

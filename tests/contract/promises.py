@@ -14,8 +14,7 @@ import numpy as np
 
 import chances
 import invariants
-from sdckit.core.parameters import parameter_value
-from sdckit.core.settings import parameter_named
+from sdckit.core.registry import parameter_named, parameter_value
 
 DRAWS = 40
 COMPLETE = "complete data"

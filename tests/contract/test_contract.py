@@ -14,8 +14,7 @@ import sdckit as sdc
 from cases import each, later
 from contract import NAMES, data, documented, ladder, shaken
 from sdckit.core.checks import NotApplicable
-from sdckit.core.parameters import parameter_value
-from sdckit.core.registry import metrics_named
+from sdckit.core.registry import metrics_named, parameter_value
 from sdckit.metrics.pair import pair_of
 from sdckit.risk.literature import LARGEST
 

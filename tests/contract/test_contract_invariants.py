@@ -12,7 +12,7 @@ from contract import SHAPES, data, masked_by, needed, small, strong, suited
 from invariants import Masked, check_cells_shared, check_group_sizes, check_window
 from maskings import fails
 from promises import DRAWS, PROMISES, read
-from sdckit.core.settings import function_options, parameters_of
+from sdckit.core.registry import function_options, parameters_of
 
 METHODS = sdc.METHODS
 KEPT = [(name, phrase) for name, method in METHODS.items() for phrase in method.keeps]

@@ -29,7 +29,7 @@ from contract import (
     with_holes,
     with_zeros,
 )
-from sdckit.core.parameters import parameter_value
+from sdckit.core.registry import parameter_value
 from sdckit.selection.points import strength_sign
 
 UNMASKED = "ignore:not masked, every value"

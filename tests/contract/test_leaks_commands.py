@@ -15,8 +15,8 @@ from sdckit.cli.demo import ENTROPY
 from sdckit.cli.demo import SEED as DEMO_SEED
 from sdckit.core.randomness import derived, secret_order
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.statistics import statistics_of
-from sdckit.report.vega_bundle import bundle
+from sdckit.metrics.publishable import statistics_of
+from sdckit.report.charts import bundle
 
 SEED = 918273645
 VARIABLES = ["turnover", "wages", "profit", "materials"]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from cases import each
-from sdckit.core.converted_cells import cell_marks, converted_numbers
+from sdckit.core.cells import cell_marks, converted_numbers
 
 BIG = 2**53
 COLUMNS = {

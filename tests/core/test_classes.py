@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from cases import each
-from sdckit.core.classes import cell_numbers, class_numbers, class_sizes, number_values, uniques_of
+from sdckit.core.cells import cell_numbers, class_numbers, class_sizes, number_values, uniques_of
 from sdckit.core.table import Table
 
 NAN = float("nan")

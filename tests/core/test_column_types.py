@@ -10,8 +10,7 @@ import pytest
 
 import sdckit as sdc
 from cases import each
-from sdckit.core.new_columns import holds_decimals, holds_integers
-from sdckit.core.table import Table
+from sdckit.core.table import Table, holds_decimals, holds_integers
 from sdckit.masking.mask_table import mask_prepared
 from sdckit.metrics.original import Original
 

@@ -8,8 +8,7 @@ import pytest
 
 import described_files
 import sdckit as sdc
-from sdckit.core.description import describe_table
-from sdckit.core.proposals import round_size
+from sdckit.core.description import describe_table, round_size
 from sdckit.core.roles import asked_roles
 from sdckit.core.table import Table
 

@@ -4,8 +4,14 @@ import math
 
 import pytest
 
-from sdckit.core.exposed_records import Exposed, exposed_content, exposed_of
-from sdckit.core.scenarios import default_limits, default_note, with_sure_limit
+from sdckit.core.scenarios import (
+    Exposed,
+    default_limits,
+    default_note,
+    exposed_content,
+    exposed_of,
+    with_sure_limit,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.core.uniques import floor_of_data
+from sdckit.core.description import floor_of_data
 from secret_bytes import entropy
 
 RNG = np.random.default_rng(5)

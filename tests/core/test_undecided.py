@@ -12,7 +12,7 @@ import pytest
 import sdckit as sdc
 from cases import each
 from sdckit.core.prepared import PreparedTable
-from sdckit.core.undecided import require_decided, warn_of_undecided
+from sdckit.core.roles import require_decided, warn_of_undecided
 
 N = 60
 RNG = np.random.default_rng(5)

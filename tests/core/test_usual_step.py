@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naive_grid
 import sdckit as sdc
 from cases import each
-from sdckit.core.decimals import Step, usual_step
+from sdckit.core.table import Step, usual_step
 
 RNG = np.random.default_rng(12)
 WHOLE = RNG.integers(1, 400, 1000)

@@ -6,9 +6,9 @@ import pytest
 
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
-from sdckit.engines import alignment
-from sdckit.engines.alignment import align_by_key
-from sdckit.engines.sizes import memory_in_use
+from sdckit.engines import opening as alignment
+from sdckit.engines.files import memory_in_use
+from sdckit.engines.opening import align_by_key
 
 N = 3000
 MEMORY = 10**9

@@ -10,7 +10,8 @@ import pytest
 import sdckit as sdc
 from cases import few
 from sdckit.core.disclosure import Disclosure
-from sdckit.engines import opening, risks
+from sdckit.engines import evaluation as risks
+from sdckit.engines import opening
 from sdckit.rules.rules import rules_of
 
 N = 300

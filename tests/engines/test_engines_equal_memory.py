@@ -11,7 +11,8 @@ import sdckit as sdc
 from cases import few
 from engine_files import NUMBER, case
 from sdckit.core.registry import METRICS
-from sdckit.engines import local, measure_ranks, opening
+from sdckit.engines import compare as measure_ranks
+from sdckit.engines import local, opening
 from sdckit.engines import spark as spark_engine
 
 PLACE = ["metric", "variable", "stratum"]

@@ -12,12 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sdckit.engines.local import LocalTransport, memory_for_rows
-from sdckit.engines.packing import Letter, pack, unpack
-from sdckit.engines.sizes import memory_in_use
+from sdckit.engines.files import memory_in_use
+from sdckit.engines.local import LocalTransport, Workers, memory_for_rows
 from sdckit.engines.source import Source
-from sdckit.engines.transport import Message, Reads
-from sdckit.engines.workers import Workers
+from sdckit.engines.transport import Letter, Message, Reads, pack, unpack
 from sdckit.progress import reported_to
 from toy_ranks import Count, RankX, SendByX, SumGaps
 

@@ -7,15 +7,8 @@ import pytest
 import sdckit as sdc
 from file_transport import engine
 from sdckit.engines.masking import mask_files
-from sdckit.engines.record_tree import (
-    Node,
-    blocks_of_points,
-    count_blocks,
-    grow,
-    without_small_blocks,
-)
-from sdckit.masking.group_means import within_share
-from sdckit.masking.microaggregation import mdav
+from sdckit.engines.transport import Node, blocks_of_points, count_blocks, grow, without_small_blocks
+from sdckit.masking.microaggregation import mdav, within_share
 
 N, K, BLOCK = 6000, 3, 1500
 

@@ -7,13 +7,12 @@ from scipy import stats
 
 from cases import each
 from file_transport import FileTransport, engine
+from sdckit.engines.group_masking import find_buckets
 from sdckit.engines.masking import mask_files
 from sdckit.engines.source import Source
 from sdckit.engines.transport import Reads
-from sdckit.engines.value_buckets import find_buckets
 from sdckit.kernels.draws import CellDraws
-from sdckit.masking.swapping import rank_swap
-from sdckit.masking.swapping_kernels import partner_ranks, swap_ranks
+from sdckit.masking.swapping import partner_ranks, rank_swap, swap_ranks
 
 DRAWS = CellDraws.of(b"swaps")
 N = 100_000

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cases import each
-from sdckit.engines.moments import ColumnMoments
-from sdckit.kernels.scaling import spread
+from sdckit.engines.scan import ColumnMoments
+from sdckit.kernels.sums import spread
 
 
 def merged(values, weights, borders):

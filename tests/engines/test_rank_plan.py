@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 
 from block_transport import BlockTransport
-from sdckit.engines import measure_ranks as measuring
-from sdckit.engines.measure_ranks import measure_ranks
+from sdckit.engines import compare as measuring
+from sdckit.engines.compare import measure_ranks
 from sdckit.engines.plan import Wanted
 from sdckit.engines.transport import Piece
-from sdckit.kernels.ranks import OrderedColumn
-from sdckit.kernels.tie_rules import AlignedColumn, distance, mean_cross_gap
-from sdckit.kernels.weighted_ranks import WeightedRanks
-from sdckit.metrics.blocks.coupled_columns import couple_quantiles
-from sdckit.metrics.blocks.distributions import distribution_gap
+from sdckit.kernels.ranks import AlignedColumn, OrderedColumn, WeightedRanks, distance, mean_cross_gap
+from sdckit.metrics.blocks import couple_quantiles, distribution_gap
 
 KINDS = ("untied", "whole", "zeros", "zeros kept", "one heavy value", "constant masked", "constant original")
 WHOLE = Piece("x")

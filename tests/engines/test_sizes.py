@@ -8,14 +8,10 @@ import polars as pl
 import pytest
 
 from cases import each
-from sdckit.engines import sizes, spark_packages
+from sdckit.engines import files as sizes
+from sdckit.engines import spark as spark_packages
+from sdckit.engines.files import choose_engine, memory_in_use, parse_memory, return_freed_memory
 from sdckit.engines.opening import Settings, transport_on
-from sdckit.engines.sizes import (
-    choose_engine,
-    memory_in_use,
-    parse_memory,
-    return_freed_memory,
-)
 from sdckit.io import memory
 from sdckit.io.memory import memory_at_hand, memory_text
 

@@ -9,7 +9,7 @@ import polars as pl
 
 import small_driver
 from cases import each
-from sdckit.engines.rank_cells import _progression
+from sdckit.engines.plan import _progression
 
 
 def test_the_driver_loads_neither_the_compiler_nor_heavy_packages(tmp_path):

@@ -7,7 +7,7 @@ import venv
 import pytest
 
 import sdckit
-from sdckit.engines import spark_session as sessions
+from sdckit.engines import spark as sessions
 from sdckit.engines.spark import SparkTransport
 from spark_toy_ranks import READS, Absent, Refuses
 

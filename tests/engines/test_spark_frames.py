@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sdckit.engines.spark_frames import aligned_source, frame_of
+from sdckit.engines.spark import aligned_source, frame_of
 from sdckit.engines.transport import BlockRef, Reads
 
 WRONG = "key 'id' does not match records one by one: "

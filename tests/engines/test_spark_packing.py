@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdckit.engines import spark_packing as packing
+from sdckit.engines import spark_worker as packing
 from sdckit.engines.transport import Message
 
 

@@ -5,9 +5,9 @@ import socket
 
 import pytest
 
-from sdckit.engines import spark_packages
-from sdckit.engines import spark_session as sessions
-from sdckit.engines.spark_session import spark_session
+from sdckit.engines import spark as sessions
+from sdckit.engines import spark as spark_packages
+from sdckit.engines.spark import spark_session
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ import pytest
 
 import sdckit as sdc
 from sdckit.estimation.compare import declared_of
-from sdckit.selection.conditions import Conditions
 from sdckit.selection.plan import runs_of, settings_of
-from sdckit.selection.sweeping import make_task
+from sdckit.selection.points import Conditions
+from sdckit.selection.task import make_task
 
 TEXTS = [
     "total(sales) by town, size",

@@ -4,15 +4,11 @@ import pickle
 
 import numpy as np
 
-from sdckit.engines.comparison import EngineComparison
-from sdckit.engines.scan import Scan, merge_scans
-from sdckit.engines.second_scan import Basis, SecondScan, merge_details
-from sdckit.engines.totals import RankTotals
-from sdckit.engines.transport import Block, Piece
-from sdckit.kernels.ranks import tie_sum
-from sdckit.kernels.tie_rules import mean_cross_gap
-from sdckit.metrics.blocks.coupled_columns import couple_quantiles, stream_power
-from sdckit.metrics.blocks.distributions import edge_positions, edges_between
+from sdckit.engines.compare import EngineComparison
+from sdckit.engines.scan import Basis, Scan, SecondScan, merge_details, merge_scans
+from sdckit.engines.transport import Block, Piece, RankTotals
+from sdckit.kernels.ranks import mean_cross_gap, tie_sum
+from sdckit.metrics.blocks import couple_quantiles, edge_positions, edges_between, stream_power
 
 
 def rank_totals(pair, j):

@@ -14,8 +14,7 @@ from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
 import sdckit as sdc
 from contract import SHAPES, masked_by, needed, strong, suited
-from sdckit.kernels.ranks import OrderedColumn
-from sdckit.kernels.tie_rules import TIES, distance
+from sdckit.kernels.ranks import TIES, OrderedColumn, distance
 
 SEED = 11
 FILES = ("plain", "missing cells", "duplicates", "integers", "zeros", "columns of different size")

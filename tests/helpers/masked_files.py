@@ -4,10 +4,9 @@ import numpy as np
 import polars as pl
 
 from file_transport import engine
-from sdckit.core.registry import METHODS
-from sdckit.core.settings import parameters_by_stratum
+from sdckit.core.registry import METHODS, parameters_by_stratum
 from sdckit.engines.masking import cell_draws, mask_files
-from sdckit.masking.mask_matrix import apply
+from sdckit.masking.mask_table import apply
 
 NAMES = ("money", "zeros", "rate")
 SEED = 5

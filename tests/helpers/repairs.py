@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import naive_rules as naive
-from sdckit.core.decimals import Step
+from sdckit.core.table import Step
 from sdckit.masking import rounded
 
 NAMES = ["A", "B", "C"]

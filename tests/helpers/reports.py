@@ -6,9 +6,7 @@ import numpy as np
 import polars as pl
 
 import sdckit as sdc
-from sdckit.metrics.evaluation_result import Evaluation
-from sdckit.metrics.evaluation_table import SCHEMA
-from sdckit.metrics.knowledge import Knowledge
+from sdckit.metrics.evaluation_result import SCHEMA, Evaluation, Knowledge
 from sdckit.metrics.pair import pair_of
 from sdckit.report import Points, report
 

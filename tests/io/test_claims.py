@@ -8,9 +8,9 @@ import pytest
 
 from sdckit.io import memory
 from sdckit.io.files import read, write
-from sdckit.io.quiet import without_panic_messages
+from sdckit.io.memory import without_panic_messages
 from sdckit.io.statfiles import import_pyreadstat
-from sdckit.io.statfiles.claims import claimed_records
+from sdckit.io.statfiles.meta import claimed_records
 
 FRAME = pl.DataFrame({"a_long_name_for_xpt": [1.5, 2.5, 3.5], "y": [1, 2, 3], "s": ["a", "b", "c" * 20]})
 MANY = 2**31 - 1

@@ -10,9 +10,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sdckit.io import drafts, files
-from sdckit.io.atomic import atomic, check_target
-from sdckit.io.output_folder import check_folder, fill_folder
+from sdckit.io import files
+from sdckit.io.atomic import (
+    atomic,
+    check_folder,
+    check_target,
+    draft_file,
+    draft_folder,
+    fcntl,
+    fill_folder,
+    sweep_drafts,
+    usual_folder_mode,
+)
 
 LEFT = ".sdckit-0123456789abcdef.part"
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows knows neither modes nor these locks")
@@ -48,9 +57,9 @@ def test_a_draft_is_private_under_every_umask_and_the_file_gets_the_usual_mode(t
 @pytest.mark.parametrize(("mask", "usual"), [(0o000, 0o777), (0o027, 0o750), (0o077, 0o700)])
 def test_a_folder_of_drafts_is_private_under_every_umask(tmp_path, mask, usual):
     with umask(mask):
-        with drafts.draft_folder(tmp_path) as folder:
+        with draft_folder(tmp_path) as folder:
             assert mode(folder) == 0o700
-        assert drafts.usual_folder_mode(tmp_path) == usual
+        assert usual_folder_mode(tmp_path) == usual
     assert list(tmp_path.iterdir()) == []
 
 
@@ -58,7 +67,7 @@ def leave_behind(folder):
     """Write a draft of a file and one of a folder in another process that is killed."""
     child = os.fork()
     if child == 0:
-        with drafts.draft_file(folder) as file, drafts.draft_folder(folder) as parts:
+        with draft_file(folder) as file, draft_folder(folder) as parts:
             file.write_text("original values")
             (parts / "part-0.parquet").write_text("original values")
             os.kill(os.getpid(), signal.SIGKILL)
@@ -72,7 +81,7 @@ def leave_behind(folder):
         lambda folder: check_target(folder / "x.csv", False),
         lambda folder: files.write(folder / "x.csv", pl.DataFrame({"a": [1]})),
         lambda folder: check_folder(folder, "mark"),
-        drafts.sweep_drafts,
+        sweep_drafts,
     ],
 )
 def test_the_next_start_sweeps_what_a_killed_process_left(tmp_path, start):
@@ -82,13 +91,13 @@ def test_the_next_start_sweeps_what_a_killed_process_left(tmp_path, start):
 
 
 def test_drafts_of_running_processes_are_not_swept(tmp_path):
-    with drafts.draft_file(tmp_path) as file, drafts.draft_folder(tmp_path) as folder:
+    with draft_file(tmp_path) as file, draft_folder(tmp_path) as folder:
         child = os.fork()
         if child == 0:
-            drafts.sweep_drafts(tmp_path)
+            sweep_drafts(tmp_path)
             os._exit(0)
         os.waitpid(child, 0)
-        drafts.sweep_drafts(tmp_path)
+        sweep_drafts(tmp_path)
         assert file.exists()
         assert folder.exists()
 
@@ -101,7 +110,7 @@ def test_only_drafts_are_swept_and_no_link_is_followed(tmp_path):
     for path in precious:
         path.write_text("precious")
     (tmp_path / LEFT).symlink_to(tmp_path / "thesis")
-    drafts.sweep_drafts(tmp_path)
+    sweep_drafts(tmp_path)
     assert [path.read_text() for path in precious] == ["precious"] * len(precious)
 
 
@@ -110,7 +119,7 @@ def test_without_locks_nothing_is_swept_and_files_are_written_all_the_same(tmp_p
         raise OSError("no locks")
 
     (tmp_path / LEFT).write_text("perhaps in use")
-    monkeypatch.setattr(drafts.fcntl, "flock", unsupported)
+    monkeypatch.setattr(fcntl, "flock", unsupported)
     files.write(tmp_path / "x.csv", pl.DataFrame({"a": [1]}))
     assert sorted(path.name for path in tmp_path.iterdir()) == [LEFT, "x.csv"]
 
@@ -121,7 +130,7 @@ def test_writers_and_sweepers_at_once_lose_no_draft(tmp_path):
 
     def sweep():
         while not stop.is_set():
-            drafts.sweep_drafts(tmp_path)
+            sweep_drafts(tmp_path)
 
     def write(name):
         try:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from command import HANGING, interruptible
 from full_disk import LIMITED
 from sdckit.io.atomic import atomic, check_target
-from sdckit.io.dialect import Dialect
 from sdckit.io.files import read, write
+from sdckit.io.formats import Dialect
 
 ONE = pl.DataFrame({"a": [1]})
 

@@ -13,9 +13,8 @@ import pytest
 
 from sdckit.io import packing
 from sdckit.io.atomic import check_target
-from sdckit.io.dialect import Dialect
 from sdckit.io.files import read, write
-from sdckit.io.suffixes import PACKED_SUFFIXES, READABLE, stem_of, suffix_of, suffixes_text
+from sdckit.io.formats import PACKED_SUFFIXES, READABLE, Dialect, stem_of, suffix_of, suffixes_text
 
 INTEGERS = [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64]
 TEXT = (

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from sdckit.app.release_run import ReleaseRun
-from sdckit.io import atomic, drafts, memory
-from sdckit.record import private_files
-from sdckit.selection import sweep_folder
+from sdckit.io import atomic, memory
+from sdckit.io import atomic as drafts
+from sdckit.record import store as private_files
+from sdckit.selection import runner as sweep_folder
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys

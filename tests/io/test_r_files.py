@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from foreign_files import stored
-from sdckit.io.dialect import Dialect
 from sdckit.io.files import read, write
+from sdckit.io.formats import Dialect
 
 VIENNA = ZoneInfo("Europe/Vienna")
 

@@ -11,8 +11,8 @@ from polars.testing import assert_frame_equal, assert_series_equal
 
 from command import contents, put
 from sdckit.io import statfiles
-from sdckit.io.dialect import Dialect
 from sdckit.io.files import read, write
+from sdckit.io.formats import Dialect
 from stat_data import LABELS, MAKERS, SEX, N, put_sas, put_spss, put_stata, raw, survey
 
 SUFFIXES = [".sav", ".zsav", ".dta", ".xpt"]

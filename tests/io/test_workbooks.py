@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from foreign_files import stored
-from sdckit.io.dialect import Dialect
 from sdckit.io.files import read, write
+from sdckit.io.formats import Dialect
 from workbooks import LOCKED, Far, Fault, ods, xlsx
 
 NAMES = ["id", "income", "persons", "share", "price", "owner", "born", "seen", "hour", "remark", "none"]

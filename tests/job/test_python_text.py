@@ -14,8 +14,7 @@ import sdckit as sdc
 from command import environment, good
 from sdckit.job.fields import fields_of
 from sdckit.job.python_text import ONLY_COMMAND, python_text
-from sdckit.job.read import check_job
-from sdckit.job.toml_text import toml_text
+from sdckit.job.toml import check_job, toml_text
 
 JOB = {
     "command": "recommend",

@@ -4,9 +4,8 @@ from itertools import product
 
 import pytest
 
-from sdckit.job.fields import FIELDS, KINDS, SECTIONS
-from sdckit.job.read import check_job, read_job
-from sdckit.job.schema import job_schema
+from sdckit.job.fields import FIELDS, KINDS, SECTIONS, job_schema
+from sdckit.job.toml import check_job, read_job
 
 JOB = '[input]\ndata = "data.csv"\n[output]\noutput = "out.csv"\n'
 SEARCH = JOB + "[search]\nmax_risk = { linkage = 0.1 }\n"

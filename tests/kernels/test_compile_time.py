@@ -7,8 +7,8 @@ import pytest
 from numba.core.event import Event, EventStatus
 
 from sdckit import progress
-from sdckit.kernels import compile_time
-from sdckit.kernels.compile_time import NOTICE, CompileClock
+from sdckit.kernels import jit as compile_time
+from sdckit.kernels.jit import NOTICE, CompileClock
 
 EVENT = Event("numba:compile", EventStatus.START)
 

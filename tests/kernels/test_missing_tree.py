@@ -10,7 +10,7 @@ import naive_masking_groups as twins
 from cases import each
 from sdckit.kernels.mdav import groups, missing
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
-from sdckit.masking import vmdav
+from sdckit.masking import microaggregation as vmdav
 from sdckit.masking.microaggregation import mdav_numbers
 
 SHAPES = {

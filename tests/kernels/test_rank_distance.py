@@ -11,14 +11,15 @@ from columns import SHAPES, N, column
 from rank_checks import assert_order, assert_sums
 from sdckit.kernels.ranks import (
     RULES,
+    AlignedColumn,
     ColumnStack,
     OrderedColumn,
     RankSums,
     average_distance,
+    distance,
     largest_absolute,
     largest_squared,
 )
-from sdckit.kernels.tie_rules import AlignedColumn, distance
 
 pytestmark = pytest.mark.usefixtures("short_columns")
 

@@ -11,8 +11,16 @@ import naive
 import sdckit as sdc
 from cases import each
 from columns import SHAPES, column
-from sdckit.kernels.ranks import OrderedColumn, largest_absolute, largest_squared, tie_sum
-from sdckit.kernels.tie_rules import TIES, AlignedColumn, distance, random_level
+from sdckit.kernels.ranks import (
+    TIES,
+    AlignedColumn,
+    OrderedColumn,
+    distance,
+    largest_absolute,
+    largest_squared,
+    random_level,
+    tie_sum,
+)
 
 pytestmark = pytest.mark.usefixtures("short_columns")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 import sdckit as sdc
 from cases import each
-from sdckit.kernels.weighted_ranks import WeightedRanks
+from sdckit.kernels.ranks import WeightedRanks
 
 LARGEST = np.finfo(float).max
 values = st.integers(0, 6).map(float)

@@ -11,8 +11,8 @@ import sdckit as sdc
 from maskings import fails
 from microaggregations import NAN, holes, lines
 from sdckit.core.prepared import PreparedTable
-from sdckit.masking.group_means import MEASURES, publish, with_empty_records
 from sdckit.masking.mask_table import mask_prepared
+from sdckit.masking.microaggregation import MEASURES, publish, with_empty_records
 
 GROUPED = [name for name, method in sdc.METHODS.items() if method.groups is not None]
 

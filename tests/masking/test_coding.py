@@ -16,6 +16,7 @@ from sdckit.kernels.ranks import largest_absolute, largest_squared
 from sdckit.masking.coding import (
     bases_of,
     coding_window,
+    mean_of,
     notes_on_limits,
     round_number,
     round_to,
@@ -23,7 +24,6 @@ from sdckit.masking.coding import (
     top_bottom_code,
     window_zero,
 )
-from sdckit.masking.tail_codes import mean_of
 
 SIZES = [1e-300, 1e-12, 1.0, 1e150, 1e300]
 rows = st.lists(st.tuples(cell, cell | st.just(NAN)), min_size=2, max_size=40)

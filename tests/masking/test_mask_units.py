@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import sdckit as sdc
 from cases import each
-from sdckit.core.classes import number_values
+from sdckit.core.cells import number_values
 from sdckit.core.disclosure import Disclosure
-from sdckit.masking.mask_units import constant_within, merge_dominated, unit_values
+from sdckit.masking.mask_table import constant_within, merge_dominated, unit_values
 from sdckit.metrics.pair import pair_by_row
 from sdckit.risk.units import row_shares
 

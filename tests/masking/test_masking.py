@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naive
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.kernels.scaling import spread
+from sdckit.kernels.sums import spread
 from sdckit.masking.noise import correlated_noise, covariance_root, noise
 
 

@@ -14,9 +14,7 @@ from microaggregations import NAN, holes, lines
 from sdckit.kernels import group_changes
 from sdckit.kernels.group_changes import merge_small_groups
 from sdckit.kernels.mdav.groups import mdav_points
-from sdckit.masking import group_means
-from sdckit.masking.group_means import publish
-from sdckit.masking.microaggregation import mdav, mdav_numbers
+from sdckit.masking.microaggregation import GAP_RULES, MEASURES, mdav, mdav_numbers, publish
 
 GROUPED = [name for name, method in sdc.METHODS.items() if method.groups is not None]
 
@@ -83,7 +81,7 @@ def test_strata_are_merged_apart():
     assert masked["b"].to_list() == [3.75, None, 3.75, None, 3.75, 3.75] + [None] * 6
 
 
-@each("aggregate", group_means.MEASURES)
+@each("aggregate", MEASURES)
 @each("shape", ["lognormal", "integers", "clusters"])
 @each("share", [0.1, 0.5, 0.9])
 def test_merged_aggregates_equal_their_twin(shape, share, aggregate):
@@ -152,7 +150,7 @@ def test_the_check_sees_broken_maskings():
 @pytest.mark.parametrize("name", GROUPED)
 def test_complete_files_are_masked_as_before(name):
     values = lines("lognormal", 100, 3)
-    alike, *others = (sdc.METHODS[name].function(values, k=4, gaps=gaps) for gaps in group_means.GAP_RULES)
+    alike, *others = (sdc.METHODS[name].function(values, k=4, gaps=gaps) for gaps in GAP_RULES)
     for other in others:
         np.testing.assert_array_equal(alike, other)
 

@@ -12,8 +12,7 @@ from cases import each
 from sdckit.kernels.mdav import groups as partition
 from sdckit.kernels.mdav import scan, state
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
-from sdckit.masking.group_means import within_share
-from sdckit.masking.microaggregation import individual_ranking, mdav
+from sdckit.masking.microaggregation import individual_ranking, mdav, within_share
 
 SHAPES = {
     "normal": lambda rng, n, p: rng.normal(size=(n, p)),

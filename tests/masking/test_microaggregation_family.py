@@ -13,17 +13,21 @@ from maskings import fails
 from microaggregations import NAN, column, holes, lines, sets
 from sdckit.core.registry import METHODS
 from sdckit.kernels.mdav.groups import mdav_groups
-from sdckit.masking import group_means
-from sdckit.masking.group_means import publish, within_share
-from sdckit.masking.microaggregation import individual_ranking, mdav, mdav_numbers
-from sdckit.masking.optimal_univariate import optimal_univariate
-from sdckit.masking.pca_microaggregation import (
+from sdckit.masking import microaggregation as group_means
+from sdckit.masking.microaggregation import (
     blocked_mdav,
     blocked_numbers,
+    individual_ranking,
+    mdav,
+    mdav_numbers,
+    optimal_univariate,
     pca_microaggregation,
     pca_numbers,
+    publish,
+    vmdav,
+    vmdav_numbers,
+    within_share,
 )
-from sdckit.masking.vmdav import vmdav, vmdav_numbers
 
 # --- what is published of a group ---
 

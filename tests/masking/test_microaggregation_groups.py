@@ -11,19 +11,21 @@ from microaggregations import NAN, column, holes, lines, sets
 from sdckit.core.registry import METHODS
 from sdckit.kernels.group_changes import swap_members
 from sdckit.kernels.mdav.groups import mdav_groups
-from sdckit.masking import optimal_univariate as optimal
-from sdckit.masking import pca_microaggregation as projections
-from sdckit.masking import vmdav as varying
-from sdckit.masking.group_means import within_share
-from sdckit.masking.microaggregation import mdav
-from sdckit.masking.optimal_univariate import optimal_sizes, optimal_univariate
-from sdckit.masking.pca_microaggregation import (
+from sdckit.masking import microaggregation as optimal
+from sdckit.masking import microaggregation as projections
+from sdckit.masking import microaggregation as varying
+from sdckit.masking.microaggregation import (
     blocked_mdav,
     blocked_numbers,
+    mdav,
+    optimal_sizes,
+    optimal_univariate,
     pca_microaggregation,
     pca_numbers,
+    vmdav,
+    vmdav_numbers,
+    within_share,
 )
-from sdckit.masking.vmdav import vmdav, vmdav_numbers
 
 # --- variable group sizes ---
 

@@ -12,13 +12,17 @@ import sdckit as sdc
 from contract import data
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.kernels.draws import normals
-from sdckit.kernels.scaling import powers_of_two
-from sdckit.masking.moment_preserving import BLOCK, _blocks, moment_preserving_noise, romm, space_of
+from sdckit.kernels.sums import powers_of_two
 from sdckit.masking.noise import (
+    BLOCK,
+    _blocks,
     correlated_noise,
     kim_noise,
+    moment_preserving_noise,
     multiplicative_noise,
     noise,
+    romm,
+    space_of,
     zero_preserving_noise,
 )
 

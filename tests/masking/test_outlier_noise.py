@@ -10,8 +10,7 @@ import sdckit as sdc
 from contract import data
 from maskings import NAN, generator
 from sdckit.kernels.draws import normals
-from sdckit.masking.noise import noise
-from sdckit.masking.outlier_noise import SAMPLE, noise_scale, outlier_noise, robust_distances
+from sdckit.masking.noise import SAMPLE, noise, noise_scale, outlier_noise, robust_distances
 
 
 def test_distance_of_one_column_by_hand():

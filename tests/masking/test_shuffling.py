@@ -15,7 +15,7 @@ import sdckit as sdc
 from cases import each
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.kernels.draws import normals
-from sdckit.masking.shuffling import (
+from sdckit.masking.synthetic import (
     Scores,
     classes_of,
     given_normal,

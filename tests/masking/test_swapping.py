@@ -11,8 +11,7 @@ import sdckit as sdc
 from cases import each
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.kernels.ranks import SMALL, largest_absolute, largest_squared
-from sdckit.masking.swapping import Orders, SwapParameters, largest_move, rank_swap
-from sdckit.masking.swapping_kernels import swap_ranks, swap_stack
+from sdckit.masking.swapping import Orders, SwapParameters, largest_move, rank_swap, swap_ranks, swap_stack
 from swappings import check_displacement, check_values_kept
 
 

@@ -15,8 +15,14 @@ import naive
 import naive_masking_shuffles as slow
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.masking.swapping import SwapParameters, drawn_moves, largest_move, p_distribution_swap, rank_swap
-from sdckit.masking.swapping_kernels import swap_by_moves
+from sdckit.masking.swapping import (
+    SwapParameters,
+    drawn_moves,
+    largest_move,
+    p_distribution_swap,
+    rank_swap,
+    swap_by_moves,
+)
 from swappings import check_displacement, check_values_kept
 
 # --- the window from a correlation (r0) or from means of subsets (k0) ---

@@ -8,11 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive_loss import mean_cross_gap as slow_cross_gap
-from sdckit.kernels.tie_rules import cross_gap_part, mean_cross_gap
-from sdckit.metrics.blocks import coupled_columns, distributions
-from sdckit.metrics.blocks.cell_sums import IL1, IL1S, MAE, MSE, cell_sums, unrelated_squares
-from sdckit.metrics.blocks.contributions import Contributions, dominance
-from sdckit.metrics.variable_pair import VariablePair
+from sdckit.kernels.ranks import cross_gap_part, mean_cross_gap
+from sdckit.metrics.blocks import (
+    IL1,
+    IL1S,
+    MAE,
+    MSE,
+    Contributions,
+    CoupledColumns,
+    bin_edges,
+    cell_sums,
+    couple_quantiles,
+    dominance,
+    largest_gap,
+    part_sums,
+    split_sums,
+    stream_power,
+    sum_of_gaps,
+    unrelated_squares,
+)
+from sdckit.metrics.pair import VariablePair
 
 
 @st.composite
@@ -41,7 +56,7 @@ def test_the_largest_gap_of_stretches_is_that_of_the_column(columns):
     for low, high in stretches(cuts):
         parts = [inside(values, low, high) for values in (x, y)]
         ends = [(v <= low).sum() + np.arange(part.size + 1.0) for v, part in zip((x, y), parts, strict=True)]
-        found.append(distributions.largest_gap(parts[0], ends[0], parts[1], ends[1]))
+        found.append(largest_gap(parts[0], ends[0], parts[1], ends[1]))
     assert max(found) == expected
 
 
@@ -67,18 +82,16 @@ def test_cross_gaps_of_stretches_add_up(columns):
 def test_sums_of_coupled_stretches_add_up():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(2, 500)) * 1e150
-    whole = coupled_columns.couple_quantiles(x, y, None)
-    power = coupled_columns.stream_power(np.array([max(abs(x).max(), abs(y).max())]))
+    whole = couple_quantiles(x, y, None)
+    power = stream_power(np.array([max(abs(x).max(), abs(y).max())]))
     assert power[0] > 0
     sums = np.zeros(2)
     gaps = 0.0
     for begin, end in ((0, 0), (0, 130), (130, 131), (131, 500)):
-        piece = coupled_columns.CoupledColumns(*(part[None, begin:end] for part in whole[:3]), np.empty(0))
-        sums += np.concatenate(coupled_columns.part_sums(piece, power))
-        gaps += coupled_columns.sum_of_gaps(coupled_columns.CoupledColumns(*(v[begin:end] for v in whole)))
-    marginal, permutation = coupled_columns.split_sums(
-        [coupled_columns.CoupledColumns(*(part[None] for part in whole[:3]), whole.weights)]
-    )
+        piece = CoupledColumns(*(part[None, begin:end] for part in whole[:3]), np.empty(0))
+        sums += np.concatenate(part_sums(piece, power))
+        gaps += sum_of_gaps(CoupledColumns(*(v[begin:end] for v in whole)))
+    marginal, permutation = split_sums([CoupledColumns(*(part[None] for part in whole[:3]), whole.weights)])
     expected = [part.mantissas[0] for part in (marginal, permutation)]
     assert sums == pytest.approx(expected, rel=1e-13)
     assert marginal.exponents[0] == 2 * power[0]
@@ -93,7 +106,7 @@ def test_bin_edges_are_numpys_quantiles(n):
     x = np.random.default_rng(n).lognormal(3, 2, n)
     bins = min(20, int(n**0.5))
     expected = np.unique(np.quantile(x, np.linspace(0, 1, bins + 1)))
-    assert distributions.bin_edges(x).tolist() == expected.tolist()
+    assert bin_edges(x).tolist() == expected.tolist()
 
 
 @given(st.lists(st.lists(st.integers(-5, 9), max_size=6), min_size=1, max_size=5))

@@ -12,8 +12,7 @@ import sdckit as sdc
 from cases import each
 from contract import data, shaken
 from sdckit.core.registry import metrics_named
-from sdckit.metrics.blocks.coupled_columns import couple_quantiles
-from sdckit.metrics.blocks.distributions import bin_edges, bin_numbers, hellinger_distance
+from sdckit.metrics.blocks import bin_edges, bin_numbers, couple_quantiles, hellinger_distance
 from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")

@@ -11,8 +11,8 @@ import sdckit as sdc
 from cases import each
 from command import good
 from naive_risk import dominated_sum
-from sdckit.metrics.blocks.contributions import Contributions
-from sdckit.metrics.dominated import fails_p_rule, is_dominated
+from sdckit.metrics.blocks import Contributions
+from sdckit.metrics.publishable import fails_p_rule, is_dominated
 
 CHANGES = ["mae", "mse", "mse_marginal", "mse_permutation", "il1", "il1s"]
 

@@ -12,9 +12,8 @@ import naive_loss
 import sdckit as sdc
 from contract import data, shaken
 from sdckit.core.checks import NotApplicable
-from sdckit.metrics.blocks.correlations import correlations_of
-from sdckit.metrics.loss.moments import overlap
-from sdckit.metrics.loss.per_file import dependent_columns
+from sdckit.metrics.blocks import correlations_of
+from sdckit.metrics.loss.moments import dependent_columns, overlap
 from sdckit.metrics.loss.probabilistic import Moments, losses_by_family
 from sdckit.metrics.pair import pair_of
 

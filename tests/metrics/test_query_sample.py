@@ -13,7 +13,8 @@ from cases import each, later
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
-from sdckit.metrics.query_sample import (
+from sdckit.metrics.score import (
+    Estimate,
     Queries,
     QuerySample,
     Sampling,
@@ -21,7 +22,6 @@ from sdckit.metrics.query_sample import (
     larger_estimate,
     mean_estimate,
 )
-from sdckit.metrics.score import Estimate
 from sdckit.risk.attacks import AttackResult, applicable_attacks, attack_result, score_linkage
 from sdckit.risk.distances import RecordClasses
 

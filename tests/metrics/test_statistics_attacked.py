@@ -11,10 +11,8 @@ import pytest
 import naive_statistics as naive
 from cases import each
 from command import good
-from sdckit.metrics import guarded_figures
-from sdckit.metrics.dominated import PERCENT
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.statistics import NAMES, statistics_of
+from sdckit.metrics.publishable import NAMES, PERCENT, round_step, statistics_of
 
 NAMES_OF_COLUMNS = ("a", "b", "c")
 GUESSES = np.arange(-60, 61) / 100  # changes of a value that the intruder tries
@@ -174,5 +172,5 @@ def test_figures_are_those_of_the_definitions(seed):
 
 
 def test_figures_below_all_exact_numbers_are_withheld():
-    assert guarded_figures.round_step(5e-324) == guarded_figures.round_step(1e-310) == math.inf
-    assert guarded_figures.round_step(1.5e-300) == 2e-300
+    assert round_step(5e-324) == round_step(1e-310) == math.inf
+    assert round_step(1.5e-300) == 2e-300

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from sdckit.metrics.evaluation import score_within_strata
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.stratified_risk import score_within_strata
 from secret_bytes import entropy
 from sweeps import frame
 

@@ -9,7 +9,7 @@ import pytest
 import naive
 import sdckit as sdc
 from sdckit.metrics.pair import pair_of
-from sdckit.report.headlines import headlines
+from sdckit.report.page import headlines
 
 NAN = float("nan")
 X = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, NAN], [4.0, 8.0]])

@@ -9,7 +9,8 @@ import pytest
 
 import sdckit as sdc
 from pictures import pixels
-from sdckit.report import charts, drawing
+from sdckit.report import charts
+from sdckit.report.charts import compact_png, svg
 from shown import chosen, data, swept
 
 CHARTS = {
@@ -56,11 +57,11 @@ def test_a_saved_page_has_its_scripts_inside(tmp_path):
 
 
 def test_the_map_has_each_setting_the_limit_and_the_choice():
-    drawn = drawing.svg(swept().map(chosen()))
+    drawn = svg(swept().map(chosen()))
     assert ">limit 0.9<" in drawn
     assert ">chosen<" in drawn
     assert "MDAV microaggregation" in drawn
-    plain = drawing.svg(swept().map())
+    plain = svg(swept().map())
     assert ">limit" not in plain
     assert ">chosen<" not in plain
     found = swept().map().to_dict()
@@ -75,7 +76,7 @@ def test_a_map_needs_a_loss_and_a_risk():
 
 def test_a_smaller_png_has_the_same_pixels():
     drawn = charts.png(swept().plot(), 1)
-    small = drawing.compact_png(drawn)
+    small = compact_png(drawn)
     assert len(small) < len(drawn) / 2
     assert np.array_equal(pixels(small), pixels(drawn))
 

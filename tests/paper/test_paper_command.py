@@ -11,7 +11,7 @@ import pytest
 import sdckit as sdc
 from command import run, run_here
 from pictures import pixels
-from sdckit.io import output_folder
+from sdckit.io.atomic import fill_folder
 from sdckit.paper import command, study
 from sdckit.report import charts
 
@@ -213,7 +213,7 @@ def test_the_level_of_row_order_lies_between_what_shuffles_score():
 
 def test_what_has_no_successor_goes_and_everything_else_stays(tmp_path):
     for names in (["a.csv", "b.csv"], ["b.csv", "c.csv"]):
-        with output_folder.fill_folder(tmp_path, "mark.txt", "ours") as draft:
+        with fill_folder(tmp_path, "mark.txt", "ours") as draft:
             for name in names:
                 (draft / name).write_text(name)
         (tmp_path / "mine.csv").write_text("mine")

@@ -9,8 +9,8 @@ import vl_convert
 
 from pictures import pixels, points
 from sdckit.paper.figures import all_figures, parts
-from sdckit.paper.results import Study
 from sdckit.paper.risks import ATTACKS, Risks
+from sdckit.paper.study import Study
 from sdckit.report import charts
 
 GRIDS = {

@@ -6,8 +6,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sdckit as sdc
-from sdckit.paper import risks, safety
+from sdckit.paper import risks
 from sdckit.paper.design import STUDY_METHODS
+from sdckit.paper.risks import safe_rows, safety_sentences
 from sdckit.selection.points import weakest_safe_position
 from secret_bytes import entropy
 
@@ -149,7 +150,7 @@ def test_a_setting_is_safe_only_if_every_stronger_one_is():
 
 
 def test_the_words_follow_from_the_numbers():
-    assert safety.safety_sentences(made_up(*WAVERING), "Census") == [
+    assert safety_sentences(made_up(*WAVERING), "Census") == [
         (
             "Least loss on Census under limits of linkage: MDAV microaggregation at 0.3 (k = 3, brMAE 0.200) "
             "and 0.1 (k = 5, brMAE 0.400); additive noise at 0.05 (100 %, brMAE 0.500); "
@@ -162,14 +163,14 @@ def test_the_words_follow_from_the_numbers():
         ),
     ]
     unsafe = [(*row[:3], 0.9, 1.0) for row in WAVERING]
-    assert safety.safety_sentences(made_up(*unsafe), "Census") == [
+    assert safety_sentences(made_up(*unsafe), "Census") == [
         "Least loss on Census under limits of linkage: no setting tried is safe at 0.3, 0.1, 0.05 and 0.02.",
         "Safe at none of the limits: MDAV microaggregation and additive noise.",
     ]
 
 
 def test_the_page_marks_the_least_loss_under_each_limit():
-    rows = safety.safe_rows(made_up(*WAVERING), "Census")
+    rows = safe_rows(made_up(*WAVERING), "Census")
     assert [row["method"] for row in rows] == ["MDAV microaggregation", "additive noise"]
     assert [[cell["best"] for cell in row["cells"]] for row in rows] == [
         [True, True, False, False],

@@ -9,10 +9,20 @@ import pytest
 from scipy import stats
 
 import naive
-from sdckit.paper import comparison as beside
 from sdckit.paper import correlations as study
-from sdckit.paper import permutations, verdicts
+from sdckit.paper import verdicts
+from sdckit.paper import verdicts as beside
 from sdckit.paper.design import NOTE_METHODS
+from sdckit.paper.verdicts import (
+    PRINTED,
+    all_distances,
+    distance_counts,
+    distance_facts,
+    permutation_table,
+    random_distances,
+    rankings,
+    table_is_right,
+)
 
 COUNTS = {
     5: [1, 4, 12, 24, 35, 24, 20],
@@ -29,35 +39,35 @@ LOSSES = [f"{metric}_{ties}" for ties in study.TIES for metric in study.BOUNDED]
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
 def test_every_ranking_is_listed_once(n):
-    found = [tuple(ranking) for ranking in permutations.rankings(n).tolist()]
+    found = [tuple(ranking) for ranking in rankings(n).tolist()]
     assert sorted(found) == sorted(itertools.permutations(range(1, n + 1)))
 
 
 def test_the_order_is_that_of_the_note():
-    assert [permutations.rankings(4)[i].tolist() for i in (5, 6, 15, 22)] == [
+    assert [rankings(4)[i].tolist() for i in (5, 6, 15, 22)] == [
         [1, 4, 2, 3],
         [1, 3, 4, 2],
         [4, 1, 3, 2],
         [4, 2, 3, 1],
     ]
     lexicographic = np.array(list(itertools.permutations(range(1, 5))))
-    assert not np.array_equal(permutations.rankings(4), lexicographic)
+    assert not np.array_equal(rankings(4), lexicographic)
 
 
 @pytest.mark.parametrize("n", [3, 4])
 def test_the_tables_of_the_note_are_right(n):
-    assert permutations.table_is_right(n)
+    assert table_is_right(n)
 
 
 def test_a_wrong_table_is_found(monkeypatch):
-    right = permutations.PRINTED[3]
-    monkeypatch.setitem(permutations.PRINTED, 3, right._replace(squared="0 2 2 6 8 8"))
-    assert not permutations.table_is_right(3)
+    right = PRINTED[3]
+    monkeypatch.setitem(PRINTED, 3, right._replace(squared="0 2 2 6 8 8"))
+    assert not table_is_right(3)
     assert verdicts.judge_claims(series())["verdict"][1] == "holds in part"
 
 
 def test_a_table_as_printed():
-    table = permutations.permutation_table(3)
+    table = permutation_table(3)
     assert table.columns == ["row", "1", "2", "3", "4", "5", "6"]
     ranks, gaps = [f"r2[{i}]" for i in (1, 2, 3)], [f"r1-r2[{i}]" for i in (1, 2, 3)]
     assert table["row"].to_list() == [*ranks, *gaps, "absolute", "squared", "brmae", "brmse"]
@@ -66,13 +76,13 @@ def test_a_table_as_printed():
 
 @pytest.mark.parametrize("n", ABSOLUTE)
 def test_exact_counts_of_absolute_distances(n):
-    counts = permutations.distance_counts(permutations.all_distances(n)).filter(metric="brmae")
+    counts = distance_counts(all_distances(n)).filter(metric="brmae")
     assert dict(counts.select("distance", "count").iter_rows()) == ABSOLUTE[n]
     assert counts["value"].to_list() == pytest.approx([distance / (n * n // 2) for distance in ABSOLUTE[n]])
 
 
 def test_facts_for_captions():
-    facts = permutations.distance_facts(pl.concat(map(permutations.all_distances, range(3, 8))))
+    facts = distance_facts(pl.concat(map(all_distances, range(3, 8))))
     absolute, squared = (facts.filter(metric=metric) for metric in study.BOUNDED)
     assert absolute["at_largest"].to_list() == [3, 4, 20, 36, 252]
     assert squared["at_largest"].to_list() == [1, 1, 1, 1, 1]
@@ -83,12 +93,12 @@ def test_facts_for_captions():
 
 
 def test_distances_equal_the_slow_twin():
-    for ranking, row in zip(permutations.rankings(5), permutations.all_distances(5).rows(), strict=True):
+    for ranking, row in zip(rankings(5), all_distances(5).rows(), strict=True):
         assert row[2:4] == naive.ranking_distances(ranking.tolist())
 
 
 def test_random_rankings():
-    found = permutations.random_distances(100, 2000, rng=3)
+    found = random_distances(100, 2000, rng=3)
     assert found["kind"].to_list() == ["identity", *["random"] * 2000, "reversal"]
     assert found.select("brmae", "brmse").row(0) == (0, 0)
     assert found.select("brmae", "brmse").row(-1) == (1, 1)
@@ -97,13 +107,13 @@ def test_random_rankings():
     assert abs(drawn["brmae"].mean() - mean) < 5 * sd / math.sqrt(2000)
     assert abs(drawn["brmse"].mean() - 0.5) < 5 * 0.5 / math.sqrt(99 * 2000)
     assert drawn["brmae"].std() == pytest.approx(sd, rel=0.1)
-    assert found.equals(permutations.random_distances(100, 2000, rng=3))
+    assert found.equals(random_distances(100, 2000, rng=3))
 
 
 @pytest.mark.parametrize("n", [1, 10])
 def test_too_few_or_too_many_records(n):
     with pytest.raises(ValueError, match=f"n is {n}; give 2 to 9"):
-        permutations.all_distances(n)
+        all_distances(n)
 
 
 # --- correlations ---

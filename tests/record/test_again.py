@@ -9,7 +9,7 @@ import sdckit as sdc
 from command import good, run_here
 from kept import ROLES, mask, only_entry, put_people, raw_entry, store_in
 from sdckit.core.version import INTRUDER_VERSION
-from sdckit.io.digest import checksum
+from sdckit.io.atomic import checksum
 
 PRIVATE = ["--private", "record"]
 

@@ -12,8 +12,8 @@ import sdckit as sdc
 from command import contents, run_here
 from differencing import best_share, constant_share
 from kept import put_people, raw_entry, store_in
-from sdckit.io.digest import checksum
-from sdckit.record.differencing import Partition, Side, subtract
+from sdckit.io.atomic import checksum
+from sdckit.record.ledger import Partition, Side, subtract
 from secret_bytes import entropy
 
 N = 600

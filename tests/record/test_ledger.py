@@ -10,8 +10,8 @@ import sdckit as sdc
 from command import contents, forget_releases, run_here
 from kept import ROLES, mask, people, put_people, store_in
 from sdckit.core.table import Table
-from sdckit.record.fingerprints import fingerprints
-from sdckit.record.overlap import matching_rows
+from sdckit.record.entry import fingerprints
+from sdckit.record.ledger import matching_rows
 from secret_bytes import entropy
 from slow_ledger import shared_records
 

@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from kept import people, store_in
-from sdckit.record import private_files
+from sdckit.record import store as private_files
 from sdckit.record.store import Store
 
 

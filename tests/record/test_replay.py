@@ -12,11 +12,10 @@ import pytest
 from command import contents, good, run_here, run_together
 from kept import ROLES, mask, only_entry, people, put_people, raw_entry, store_in
 from sdckit.io import files
-from sdckit.record import environment
+from sdckit.record import entry as environment
 from sdckit.record.entry import REPEATED, checksum
-from sdckit.record.private_files import digest_of_file
-from sdckit.record.store import ENTRY, Store
-from sdckit.selection.release_plan import ReleasePlan
+from sdckit.record.store import ENTRY, Store, digest_of_file
+from sdckit.selection.release import ReleasePlan
 
 EARLIER = Path(__file__).with_name("version_0_1")  # a file and entries as that version wrote them
 ONE_CORE = dict.fromkeys(("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")

@@ -13,13 +13,13 @@ import sdckit as sdc
 from command import contents, good, put, run_here
 from kept import NOISE, ROLES, only_entry, people, put_people, store_in
 from sdckit.cli import commands
-from sdckit.engines import parquet_files
+from sdckit.engines import files as parquet_files
 from sdckit.io import atomic
-from sdckit.io.digest import sha256_of
-from sdckit.record import keeping, private_files
+from sdckit.io.atomic import sha256_of
+from sdckit.record import publish as keeping
 from sdckit.record import store as stores
 from sdckit.record.entry import DamagedRecord
-from sdckit.record.store import ENTRY, KEY, Store
+from sdckit.record.store import ENTRY, KEY, Store, digest_of_file, write_private
 
 OTHERS = ("published.csv", "crosswalk.parquet", "fingerprints.parquet", "originals.parquet")
 IGNORED = {".index.json", ".lock", ".key"}
@@ -72,7 +72,7 @@ def test_a_signal_after_the_file_got_its_name_leaves_its_record(tmp_path, releas
     with pytest.raises(KeyboardInterrupt):
         release.publish(tmp_path / "out.csv", tmp_path / "record")
     entry = only_entry(store_in(tmp_path))
-    assert entry.output["sha256"] == private_files.digest_of_file(tmp_path / "out.csv")
+    assert entry.output["sha256"] == digest_of_file(tmp_path / "out.csv")
 
 
 @pytest.mark.parametrize("failing", ["copy", "entry", "rename"])
@@ -118,7 +118,7 @@ def test_unfinished_work_of_killed_processes_is_swept(tmp_path, release):
 
 def add(store, entry, digest="ab" * 32):
     """Write a record of plain files as a release does; forked processes cannot write Parquet."""
-    writers = {name: lambda path: private_files.write_private(path, b"content") for name in OTHERS}
+    writers = {name: lambda path: write_private(path, b"content") for name in OTHERS}
     store.check()
     with store.lock():
         return store.add(digest, writers, lambda name: replace(entry, id=name))
@@ -222,7 +222,7 @@ def test_a_link_in_the_place_of_a_new_file_is_not_followed(tmp_path):
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "new").symlink_to("victim")
     with pytest.raises(FileExistsError):
-        private_files.write_private(tmp_path / "new", b"secret")
+        write_private(tmp_path / "new", b"secret")
     assert (tmp_path / "victim").read_text() == "precious"
 
 
@@ -254,7 +254,7 @@ def test_a_read_only_place_is_refused_before_any_work(tmp_path, monkeypatch):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(stores, "make_folder", refuse)
-    monkeypatch.setattr("sdckit.cli.engine_request.read_data", None)  # nothing is read
+    monkeypatch.setattr("sdckit.cli.engine_commands.read_data", None)  # nothing is read
     done = run_here(tmp_path, "mask", "data.csv", "-o", "out.csv", "--release", *NOISE, *ROLES)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "read-only file system; name another folder for the private record (--private)" in done.stderr
@@ -285,7 +285,7 @@ def test_a_record_names_the_bytes_that_were_measured(tmp_path, monkeypatch, form
     else:
         data = put(tmp_path, "data/.keep", "").parent
         put_people(data, name="part.parquet")
-    digest, read = private_files.digest_of_file(data), commands.read_original
+    digest, read = digest_of_file(data), commands.read_original
 
     def read_and_replace(path, *more):
         source = read(path, *more)

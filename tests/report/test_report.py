@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import reports
 import sdckit as sdc
 from read_page import Read, bare, specs
+from sdckit.core.checks import number
 from sdckit.core.registry import METRICS
-from sdckit.core.text import number
 from sdckit.metrics.pair import pair_of
+from sdckit.report import charts as scripts
 from sdckit.report import report
-from sdckit.report import vega_bundle as scripts
 from sdckit.report.measures import label
 from sdckit.report.privacy import THRESHOLD, count_by_bins, count_by_risk, public_facts
 from sdckit.report.risk_map import map_groups

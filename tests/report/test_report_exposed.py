@@ -6,7 +6,7 @@ import pytest
 
 import sdckit as sdc
 from read_page import Read, specs
-from sdckit.core.exposed_records import exposed_of
+from sdckit.core.scenarios import exposed_of
 from sdckit.metrics.pair import pair_of
 from sdckit.report import build
 from secret_bytes import entropy

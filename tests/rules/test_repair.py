@@ -10,7 +10,7 @@ import sdckit as sdc
 from cases import each
 from maskings import NAN, fails, generator
 from repairs import NAMES, check_repair
-from sdckit.core.decimals import Step
+from sdckit.core.table import Step
 from sdckit.masking import column_steps, rounded
 from sdckit.rules import repair
 from sdckit.rules.rules import Rules, rules_of

@@ -17,7 +17,7 @@ from repairs import NAMES, check_repair
 from sdckit.engines.masking import mask_files
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.statistics import guarded_values
+from sdckit.metrics.publishable import guarded_values
 from sdckit.risk.distances import breaks_rules
 from sdckit.rules import repair
 from sdckit.rules.rules import rules_of

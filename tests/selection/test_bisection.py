@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import sdckit as sdc
 from cases import each, later
-from sdckit.selection import bisection, runner
-from sdckit.selection.bisection import Bisection
+from sdckit.selection import runner
 from sdckit.selection.limits import LimitsMissed
 from sdckit.selection.plan import settings_of
 from sdckit.selection.points import Point, weakest_safe_position
+from sdckit.selection.search import GUARDED, Bisection
 from sdckit.selection.task import Task
 from sweeps import frame
 
@@ -214,7 +214,7 @@ def test_falling_risks_take_few_questions(first, n):
     places = asked(line, risks)
     safe = weakest_safe_position(line.points, {"dbrl": 0.1})
     assert (sorted(line.measured)[safe] if safe is not None else n) == min(first, n)
-    assert len(places) <= 2 + math.ceil(math.log2(n + 1)) + n // bisection.GUARDED
+    assert len(places) <= 2 + math.ceil(math.log2(n + 1)) + n // GUARDED
 
 
 @given(st.integers(1, 29), st.floats(0.03, 0.6), st.integers(0, 29))

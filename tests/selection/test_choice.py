@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sdckit as sdc
 from cases import each
 from sdckit.core.registry import METHODS
-from sdckit.selection.choosing import choose
+from sdckit.selection.choice import choose
 from sdckit.selection.plan import Setting, settings_of
 from sdckit.selection.points import (
     Point,

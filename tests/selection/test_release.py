@@ -7,10 +7,10 @@ import pytest
 import sdckit as sdc
 from cases import few
 from command import put_survey
-from sdckit.selection import release_plan as releasing
-from sdckit.selection.choosing import choose
+from sdckit.selection import release as releasing
+from sdckit.selection.choice import choose
 from sdckit.selection.limits import LimitsMissed
-from sdckit.selection.release_plan import TRIES
+from sdckit.selection.release import TRIES
 from secret_bytes import entropy
 from sweeps import frame
 

@@ -9,9 +9,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.core.randomness import draw_generator
-from sdckit.selection.release import make_release
-from sdckit.selection.release_file import ReleaseFile
-from sdckit.selection.release_plan import ReleasePlan
+from sdckit.selection.release import ReleaseFile, ReleasePlan, make_release
 from secret_bytes import entropy
 from sweeps import frame
 

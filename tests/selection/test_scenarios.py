@@ -10,10 +10,10 @@ import sdckit as sdc
 from sdckit.core.registry import metrics_named
 from sdckit.core.scenarios import checked_scenarios
 from sdckit.metrics.original import Original
-from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import LimitsMissed
 from sdckit.selection.plan import Run, settings_of
-from sdckit.selection.sweeping import make_task
+from sdckit.selection.points import Conditions
+from sdckit.selection.task import make_task
 
 PRESS = {"press": {"known": ["income", "sex"], "max_risk": {"linkage": 0.05}}}
 ROLES = {"columns": ["income", "wealth"], "untouched": ["sex", "town"], "known": ["income", "wealth", "sex"]}

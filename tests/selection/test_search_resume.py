@@ -13,8 +13,8 @@ import pytest
 
 import command
 import sdckit as sdc
-from sdckit.metrics.evaluation_table import FIGURES
-from sdckit.selection.sweep_folder import CELLS, README, SEARCH_PLAN, WARNING
+from sdckit.metrics.evaluation_result import FIGURES
+from sdckit.selection.runner import CELLS, README, SEARCH_PLAN, WARNING
 from sdckit.selection.task import Task
 from secret_bytes import drawn_from
 from stopping import MARK, assert_no_process_left, wait_until

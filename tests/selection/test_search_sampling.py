@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.metrics.query_sample import Sampling
+from sdckit.metrics.score import Sampling
 from sdckit.risk import literature
-from sdckit.selection.bisection import Bisection
 from sdckit.selection.limits import (
     LimitsMissed,
     release_sampling,
@@ -19,6 +18,7 @@ from sdckit.selection.limits import (
 )
 from sdckit.selection.plan import settings_of
 from sdckit.selection.points import Point
+from sdckit.selection.search import Bisection
 from secret_bytes import entropy
 
 PLAN = {"noise": {"percent": [5, 10, 20, 30, 40, 60, 80, 120, 160, 240]}, "mdav": {"k": range(2, 13)}}

@@ -15,7 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import command
-from sdckit.selection.sweep_folder import CELLS, PLAN, SweepFolder
+from sdckit.selection.runner import CELLS, PLAN, SweepFolder
 from sdckit.selection.task import Task
 from stopping import MARK, assert_no_process_left, wait_until
 from sweeps import GRIDS, frame, swept

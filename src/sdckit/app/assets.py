@@ -1,8 +1,9 @@
-"""What the screens load: styles, scripts, pages of the documentation, and the report of the last release."""
+"""Names by which headings of the documentation are linked to, as repositories on the web name them, too."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from html import escape
 from importlib import resources
@@ -12,16 +13,27 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from sdckit.app.anchors import anchors
 from sdckit.app.screen import render, session_of
+from sdckit.report.charts import bundle
 from sdckit.report.page import shade_styles
-from sdckit.report.vega_bundle import bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from markdown_it.token import Token
     from starlette.requests import Request
+
+
+def anchors(headings: Iterable[str]) -> list[str]:
+    """Return a name for each heading of a page: its words in lower case; a number tells equal ones apart."""
+    seen: dict[str, int] = {}
+    found = []
+    for heading in headings:
+        name = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        count = seen[name] = seen.get(name, -1) + 1
+        found.append(f"{name}-{count}" if count else name)
+    return found
+
 
 BREAK = "<br>"  # the one tag that the documentation uses, in cells of tables
 SCRIPT, STYLE = "text/javascript", "text/css"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from sdckit import cli
 from sdckit.app.opened_job import COMMAND
-from sdckit.cli.job_options import words_of_job
+from sdckit.cli.request import words_of_job
 from sdckit.job.fields import fields_of
-from sdckit.job.read import Job
+from sdckit.job.toml import Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from sdckit.app.screen import session_of, version_of
 from sdckit.app.screen_search import progress_of
-from sdckit.core.text import printable_content
+from sdckit.core.checks import printable_content
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

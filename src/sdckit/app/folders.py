@@ -7,9 +7,9 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdckit.core.text import printable
+from sdckit.core.checks import printable
 from sdckit.io.files import explain_read_errors
-from sdckit.io.suffixes import READABLE, suffix_of
+from sdckit.io.formats import READABLE, suffix_of
 
 LONGEST = 4096  # characters of a path
 SHOWN = 80  # characters of a path in an error

@@ -21,7 +21,7 @@ from sdckit.app.folders import start_folder
 from sdckit.app.guards import HOST, Address, Guard
 from sdckit.app.server import PageServer
 from sdckit.cli import terminal
-from sdckit.core.quoting import hidden_cells
+from sdckit.core.checks import hidden_cells
 from sdckit.io import files
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit import cli
 from sdckit.cli import request
-from sdckit.cli.job_options import words_of_job
+from sdckit.cli.request import words_of_job
 from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.io import files
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from sdckit.cli.request import CheckedOptions
     from sdckit.core.scenarios import Scenario
-    from sdckit.io.source import Source
-    from sdckit.job.read import Job
+    from sdckit.io.files import Source
+    from sdckit.job.toml import Job
     from sdckit.metrics.original import Original
 
 COMMAND = "recommend"

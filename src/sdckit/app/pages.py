@@ -19,10 +19,20 @@ from sdckit.app import (
     screen_rules,
     screen_search,
 )
-from sdckit.app.forms import read_form
-from sdckit.app.screen import OLD, REFUSALS, STEPS, go_to, is_old, message_of, render, root_of, session_of
+from sdckit.app.screen import (
+    OLD,
+    REFUSALS,
+    STEPS,
+    go_to,
+    is_old,
+    message_of,
+    read_form,
+    render,
+    root_of,
+    session_of,
+)
 from sdckit.app.session import Session
-from sdckit.core.text import printable
+from sdckit.core.checks import printable
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -7,31 +7,30 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core import randomness, registry
-from sdckit.core.settings import parameters_text
-from sdckit.metrics.statistics import statistics_of
-from sdckit.report import distributions, headlines, measures, signing
+from sdckit.core.checks import number
+from sdckit.core.registry import parameters_text
+from sdckit.metrics.publishable import statistics_of
+from sdckit.report import distributions, measures, signing
 from sdckit.report.build import main_risk
-from sdckit.report.environment import json_text, page_environment
 from sdckit.report.estimates import EstimatesPart, estimates_part
+from sdckit.report.measures import FAMILIES, metric_of
+from sdckit.report.page import exposed_sentence, json_text, measured_headlines, page_environment
 from sdckit.report.privacy import THRESHOLD, guarded_evaluation
-from sdckit.selection import wording
-from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import SAMPLED_FROM
-from sdckit.selection.release import make_release
-from sdckit.selection.release_plan import plan_of_search
-from sdckit.selection.summary import method_sentence, suppressed_cells
+from sdckit.selection.points import Conditions, title_of
+from sdckit.selection.release import make_release, method_sentence, plan_of_search, suppressed_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sdckit.app.opened_job import OpenedJob
-    from sdckit.kernels.jit import Floats
-    from sdckit.metrics.evaluation_result import Evaluation
-    from sdckit.metrics.knowledge import Knowledge
+    from sdckit.arrays import Floats
+    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
-    from sdckit.report.headlines import Headline
-    from sdckit.selection.release_plan import ReleasePlan
+    from sdckit.report.page import Headline
+    from sdckit.selection.release import ReleasePlan
+
 
 FOLDERS = ("sdckit.app/templates", "sdckit.report")  # of templates
 ONE_DRAW = (
@@ -124,7 +123,7 @@ def make_panel(
     """
     record = registry.method_named(method)
     shown = parameters_text(parameters)
-    title = f"{wording.title_of(record.name)}{f', {shown}' if shown else ''}"
+    title = f"{title_of(record.name)}{f', {shown}' if shown else ''}"
     if original.n < THRESHOLD:
         reason = f"the data have {original.n} records, and figures of fewer than {THRESHOLD} disclose records"
         return PanelContent(title, record.summary, refusal=reason)
@@ -183,8 +182,8 @@ def _with_figures(
     at_risk = distributions.risk_panel_of(evaluation)
     return replace(
         panel,
-        exposed=headlines.exposed_sentence(evaluation, pair.original.n),
-        headlines=tuple(headlines.measured_headlines(evaluation, axes, limits)),
+        exposed=exposed_sentence(evaluation, pair.original.n),
+        headlines=tuple(measured_headlines(evaluation, axes, limits)),
         knowledge=evaluation.knowledge,
         values=dict(evaluation.summary.select("metric", "value").rows()),
         families=tuple(measures.metric_groups(evaluation)),
@@ -197,3 +196,100 @@ def _with_figures(
         variables=pair.p,
         notes=tuple(dict.fromkeys(evaluation.notes)),
     )
+
+
+NAMES = ("A", "B")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The panels of two settings, and the rows of the tables that compare them."""
+
+    sides: tuple[tuple[str, PanelContent], ...]
+    measures: tuple[dict[str, Any], ...] = ()
+    figures: dict[str, Any] | None = None
+    heat: dict[str, Any] | None = None
+
+    @property
+    def refusal(self) -> str:
+        """Why there is no figure to compare; empty where there are figures."""
+        return next((panel.refusal for _, panel in self.sides if panel.refusal), "")
+
+    def to_html(self) -> str:
+        """Return the comparison as a fragment of a page."""
+        return page_environment(*FOLDERS).get_template("compare.html").render(comparison=self)
+
+
+def compare_panels(first: PanelContent, second: PanelContent) -> Comparison:
+    """Return two settings side by side; of data with too few records, only why nothing is shown."""
+    sides = tuple(zip(NAMES, (first, second), strict=True))
+    if first.refusal or second.refusal:
+        return Comparison(sides)
+    return Comparison(sides, _measure_groups(first, second), _figures(first, second), _heat(first, second))
+
+
+def _measure_groups(first: PanelContent, second: PanelContent) -> tuple[dict[str, Any], ...]:
+    """Return losses, then risks, each with the measures of both settings, their difference and the better."""
+    titles: dict[str, dict[str, dict[str, str]]] = {family: {} for family in FAMILIES}
+    for panel in (first, second):
+        for group in panel.families:
+            titles[group["family"]] |= {row["name"]: row for row in group["rows"]}
+    return tuple(
+        {
+            "title": title,
+            "rows": [
+                {"name": name, "title": row["title"], "scale": row["scale"]}
+                | _compared(name, first.values.get(name), second.values.get(name))
+                for name, row in titles[family].items()
+            ],
+        }
+        for family, title in FAMILIES.items()
+        if titles[family]
+    )
+
+
+def _compared(name: str, one: float | None, other: float | None) -> dict[str, Any]:
+    """Return two values of a metric as texts, their difference, and the name of the better; "-" for none."""
+    texts = [number(one), number(other)]
+    if one is None or other is None:
+        return {"values": texts, "difference": "-", "better": "-"}
+    metric = metric_of(name)
+    best = 0.0 if metric is None else metric.best
+    if texts[0] == texts[1]:
+        return {"values": texts, "difference": "0", "better": "equal"}
+    better = NAMES[abs(other - best) < abs(one - best)]
+    return {"values": texts, "difference": number(other - one), "better": better}
+
+
+def _figures(first: PanelContent, second: PanelContent) -> dict[str, Any]:
+    """Return the statistics of the original and of both masked files, a line for each."""
+    rows = []
+    for one, other in zip(first.figures["statistics"], second.figures["statistics"], strict=True):
+        before, after = one["lines"]
+        masked = [line | {"file": name} for name, line in zip(NAMES, (after, other["lines"][1]), strict=True)]
+        rows.append({"variable": one["variable"], "lines": [before, *masked]})
+    return {"titles": first.figures["titles"], "statistics": rows}
+
+
+def _heat(first: PanelContent, second: PanelContent) -> dict[str, Any] | None:
+    """Return the losses of each variable, a line for each setting that has any; None without any."""
+    found = {name: panel.heat for name, panel in zip(NAMES, (first, second), strict=True) if panel.heat}
+    metrics = {one["full"]: one for heat in found.values() for one in heat["metrics"]}
+    lines: dict[str | None, list[dict[str, Any]]] = {}  # None: the whole file, the first row
+    for name, heat in found.items():
+        for place, (variable, cells) in enumerate(heat["rows"]):
+            line = {"setting": name, "cells": _aligned(heat, cells, metrics)}
+            lines.setdefault(variable if place else None, []).append(line)
+    if not found:
+        return None
+    return {
+        "metrics": list(metrics.values()),
+        "hidden": any(heat["hidden"] for heat in found.values()),
+        "rows": list(lines.items()),
+    }
+
+
+def _aligned(heat: Mapping[str, Any], cells: list[Any], metrics: Mapping[str, Any]) -> list[Any]:
+    """Return the cells of a variable in the order of these metrics, empty where one was not measured."""
+    own = {one["full"]: cell for one, cell in zip(heat["metrics"], cells, strict=True)}
+    return [own.get(full, {"text": "-", "shade": None}) for full in metrics]

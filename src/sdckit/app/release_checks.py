@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sdckit.app import folders
 from sdckit.app.screen_roles import undecided_text, uniques_text
 from sdckit.app.session import describe
-from sdckit.core.text import listed, shortened
+from sdckit.core.checks import listed, shortened
 from sdckit.job.fields import fields_of
-from sdckit.record.overlap import find_overlaps
+from sdckit.record.ledger import find_overlaps
 from sdckit.record.store import Store
 from sdckit.selection.limits import SUPPRESSED
 

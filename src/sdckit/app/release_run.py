@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sdckit.app.child import SAFE_PATH, child_environment
-from sdckit.io.digest import sha256_of
+from sdckit.io.atomic import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

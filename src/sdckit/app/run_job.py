@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit import cli
 from sdckit.app.opened_job import COMMAND, options_of
-from sdckit.cli.job_options import job_of_options
-from sdckit.core.settings import value_text
-from sdckit.io.suffixes import suffix_of
-from sdckit.job.read import Job, check_job
-from sdckit.job.write import job_text
+from sdckit.cli.request import job_of_options
+from sdckit.core.registry import value_text
+from sdckit.io.formats import suffix_of
+from sdckit.job.toml import Job, check_job, job_text
 from sdckit.selection.limits import search_sampling
 from sdckit.selection.task import SOFTWARE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sdckit.app.state import Pick, State
-    from sdckit.app.work_folder import WorkFolder
+    from sdckit.app.state import Pick, State, WorkFolder
 
 PLAN = ("methods", "grid")  # keys of [search] that say which settings are tried
 LIMITS = ("max_risk", "max_loss")

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
-from sdckit.app.forms import Form, read_form
 from sdckit.app.opened_job import open_job
 from sdckit.app.screen import (
     OLD,
     REFUSALS,
+    Form,
     Message,
     go_to,
     is_old,
     message_of,
     needs_file,
+    read_form,
     render,
     seen_by,
     session_of,
 )
-from sdckit.core.exposed_records import SURE
-from sdckit.core.scenarios import DEFAULT_SURE, default_sure_limit
-from sdckit.core.text import listed, shortened
+from sdckit.core.checks import listed, shortened
+from sdckit.core.scenarios import DEFAULT_SURE, SURE, default_sure_limit
 from sdckit.estimation.compare import declared_of
-from sdckit.job.read import Job
+from sdckit.job.toml import Job
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
 from sdckit.selection.limits import SUPPRESSED

@@ -10,8 +10,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from sdckit.app import panel
-from sdckit.app.comparison import compare_panels
-from sdckit.app.forms import read_form
+from sdckit.app.panel import compare_panels
 from sdckit.app.screen import (
     OLD,
     REFUSALS,
@@ -19,6 +18,7 @@ from sdckit.app.screen import (
     is_old,
     message_of,
     needs_file,
+    read_form,
     render,
     root_of,
     seen_by,
@@ -27,12 +27,11 @@ from sdckit.app.screen import (
 )
 from sdckit.app.screen_search import points_text
 from sdckit.app.state import Pick, State
-from sdckit.core.text import number, printable_content
+from sdckit.core.checks import number, printable_content
 from sdckit.report.build import map_points
-from sdckit.report.environment import page_environment
+from sdckit.report.page import page_environment
 from sdckit.report.risk_map import map_groups, risk_map
-from sdckit.selection import wording
-from sdckit.selection.points import table_of_points
+from sdckit.selection.points import limits_text, risks_text, setting_text, table_of_points, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,8 +61,8 @@ async def show(request: Request) -> Response:
         rows=[_row(session, one, kept, limits, drawn) for one in kept.points],
         sentences=_sentences(kept, limits),
         groups=map_groups(drawn) if drawn is not None and drawn.drawn.height else (),
-        loss=wording.title_of(drawn.loss) if drawn is not None else "loss",
-        risk=wording.title_of(drawn.risk) if drawn is not None else "risk",
+        loss=title_of(drawn.loss) if drawn is not None else "loss",
+        risk=title_of(drawn.risk) if drawn is not None else "risk",
     )
 
 
@@ -72,15 +71,15 @@ def _sentences(kept: Kept, limits: Mapping[str, float]) -> list[str]:
     if kept.choice is None:
         return ["The search is not finished; these settings are measured."]
     choice = kept.choice.public()
-    found = choice.describe(wording.title_of)
+    found = choice.describe(title_of)
     if choice.point is None:
         return found
     loss, least = choice.minimise, choice.point.cost(choice.minimise)
     safe = [point.public() for point in kept.points if point.meets(limits)]
     if better := [point for point in safe if point.cost(loss) < least]:
         best = min(better, key=lambda point: point.cost(loss))
-        name = wording.setting_text(best, wording.title_of)
-        found.append(f"{WEAKEST} {name}, {wording.title_of(loss)} {number(best.values[loss])}.")
+        name = setting_text(best, title_of)
+        found.append(f"{WEAKEST} {name}, {title_of(loss)} {number(best.values[loss])}.")
     return found
 
 
@@ -197,10 +196,8 @@ async def show_panel(request: Request) -> Response:
             root=root_of(request),
             version=version_of(session),
             id=id_of(point),
-            name=wording.setting_text(point, wording.title_of),
-            broken=wording.risks_text(
-                point.public(), {name: limits[name] for name in broken}, wording.title_of
-            )
+            name=setting_text(point, title_of),
+            broken=risks_text(point.public(), {name: limits[name] for name in broken}, title_of)
             if broken
             else "",
             panel=content,
@@ -230,7 +227,7 @@ async def pick(request: Request) -> Response:
     if not point.meets(limits):
         broken = {name: limits[name] for name in point.broken_limits(limits)}
         remedy = "choose a setting that meets every limit, or change the goal"
-        raise ValueError(f"{point} misses {wording.limits_text(broken)}; {remedy}")
+        raise ValueError(f"{point} misses {limits_text(broken)}; {remedy}")
     recommended = kept.choice is not None and kept.choice.point is not None
     same = recommended and kept.choice.point.setting.identity == point.setting.identity  # type: ignore[union-attr]
     chosen = None if same else Pick(point.method, dict(point.setting.parameters))

@@ -8,8 +8,7 @@ import polars as pl
 from starlette.routing import Route
 
 from sdckit.app import folders
-from sdckit.app.forms import Form, read_form
-from sdckit.app.screen import OLD, REFUSALS, go_to, is_old, message_of, render, session_of
+from sdckit.app.screen import OLD, REFUSALS, Form, go_to, is_old, message_of, read_form, render, session_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from sdckit.app import copying, folders
-from sdckit.app.forms import Form, read_form
 from sdckit.app.release_checks import checklist
 from sdckit.app.screen import (
     OLD,
     REFUSALS,
+    Form,
     Message,
     go_to,
     is_old,
     message_of,
     needs_file,
+    read_form,
     render,
     seen_by,
     session_of,
@@ -25,11 +26,11 @@ from sdckit.app.screen import (
 from sdckit.app.screen_map import is_pick
 from sdckit.app.state import StaleError
 from sdckit.cli.gate import WHOLE
-from sdckit.core.exposed_records import exposed_of
-from sdckit.core.text import as_sentence, number
+from sdckit.core.checks import as_sentence, number
+from sdckit.core.scenarios import exposed_of
 from sdckit.job.fields import fields_of
 from sdckit.metrics import METRICS
-from sdckit.selection import wording
+from sdckit.selection.points import setting_text, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +90,7 @@ async def _screen(
         status,
         title="Release",
         messages=messages,
-        chosen="" if point is None else wording.setting_text(point, wording.title_of),
+        chosen="" if point is None else setting_text(point, title_of),
         finished=kept.choice is not None,
         checklist=rows,
         paths=_path_fields(file, form),
@@ -179,7 +180,7 @@ def _measures(found: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _title(metric: str) -> str:
     """Return the full title of a measure; of one by attack, the short one."""
-    return METRICS[metric].title if metric in METRICS else wording.title_of(metric)
+    return METRICS[metric].title if metric in METRICS else title_of(metric)
 
 
 async def write(request: Request) -> Response:

@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from sdckit.app.forms import Form, read_form
 from sdckit.app.screen import (
     OLD,
     REFUSALS,
+    Form,
     Message,
     go_to,
     is_old,
     message_of,
     needs_file,
+    read_form,
     render,
     seen_by,
     session_of,
 )
 from sdckit.app.session import describe
 from sdckit.app.state import roles_of_job
-from sdckit.core.text import number
+from sdckit.core.checks import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

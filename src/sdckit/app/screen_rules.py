@@ -8,15 +8,16 @@ import numpy as np
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from sdckit.app.forms import Form, read_form
 from sdckit.app.screen import (
     OLD,
     REFUSALS,
+    Form,
     Message,
     go_to,
     is_old,
     message_of,
     needs_file,
+    read_form,
     render,
     seen_by,
     session_of,

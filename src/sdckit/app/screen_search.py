@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
-from sdckit.app.forms import read_form
-from sdckit.app.screen import OLD, REFUSALS, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.app.screen import (
+    OLD,
+    REFUSALS,
+    go_to,
+    is_old,
+    message_of,
+    needs_file,
+    read_form,
+    render,
+    session_of,
+)
 from sdckit.app.screen_roles import undecided_text
 from sdckit.app.search import SearchState
 from sdckit.app.session import describe
-from sdckit.core.text import plural
+from sdckit.core.checks import plural
 
 if TYPE_CHECKING:
     from starlette.requests import Request

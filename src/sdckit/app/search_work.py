@@ -10,18 +10,18 @@ from sdckit.app.opened_job import open_job
 from sdckit.cli.parsing import EXPECTED, error_text
 from sdckit.cli.terminal import one_line
 from sdckit.core.registry import short_title
-from sdckit.core.undecided import require_decided
-from sdckit.job.read import check_job
+from sdckit.core.roles import require_decided
+from sdckit.job.toml import check_job
 from sdckit.progress import seconds_left
+from sdckit.selection.runner import in_use
 from sdckit.selection.search import Search
-from sdckit.selection.sweep_folder import in_use
-from sdckit.selection.sweeping import available_cores
+from sdckit.selection.task import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sdckit.selection.bisection import MethodProgress
+    from sdckit.selection.search import MethodProgress
 
     Send = Callable[..., None]  # takes the kind of a line, and its content as keywords
 

@@ -13,8 +13,7 @@ import h11
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sdckit.app.answers import DRAINED, SECURITY_HEADERS
-from sdckit.app.guards import HEADERS, SECONDS
+from sdckit.app.guards import DRAINED, HEADERS, SECONDS, SECURITY_HEADERS
 from sdckit.cli.faults import print_fault
 
 if TYPE_CHECKING:

@@ -17,13 +17,12 @@ from sdckit.app.opened_job import open_job
 from sdckit.app.release_run import ReleaseRun
 from sdckit.app.run_job import effective_job, job_file_text
 from sdckit.app.search import RunningSearch
-from sdckit.app.state import State, first_state, judged
-from sdckit.app.work_folder import WorkFolder
+from sdckit.app.state import State, WorkFolder, first_state, judged
 from sdckit.core.description import describe_table
 from sdckit.core.roles import asked_roles
 from sdckit.core.table import Table
 from sdckit.io import atomic, files
-from sdckit.io.dialect import Dialect
+from sdckit.io.formats import Dialect
 from sdckit.selection.search import Search
 
 if TYPE_CHECKING:
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from sdckit.app.opened_job import OpenedJob
     from sdckit.app.state import History
     from sdckit.core.description import Description
-    from sdckit.io.source import Source
-    from sdckit.job.read import Job
+    from sdckit.io.files import Source
+    from sdckit.job.toml import Job
     from sdckit.metrics.original import Original
     from sdckit.selection.search import Kept
 

@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import (
-    app_command,
-    examples,
-    faults,
-    listing_group,
-    paper_command,
-    parsing,
-    record_group,
-    streams,
-    terminal,
-)
-from sdckit.cli.held_warnings import Warnings
+from sdckit.cli import examples, faults, parsing, streams, terminal
+from sdckit.cli.groups import app, check, methods, metrics, paper, releases, replay, schema
 from sdckit.cli.options import (
     calibrate_option,
     crosswalk_option,
@@ -61,6 +51,7 @@ from sdckit.cli.options import (
     set_option,
     ties_seed_option,
 )
+from sdckit.cli.terminal import Warnings
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -365,14 +356,14 @@ def run(job: Path, **given: Any) -> None:
     `sdckit describe data.csv -o job.toml` starts one, and --save-job of the other commands writes their
     options to one. Its paths are relative to its folder.
     """
-    from sdckit.cli import job_commands
+    from sdckit.cli.describing import run_job
 
-    job_commands.run(job, sdckit, given)
+    run_job(job, sdckit, given)
 
 
-for _command in (app_command.app, record_group.replay, record_group.releases, record_group.check):
+for _command in (app, replay, releases, check):
     sdckit.add_command(_command)
 
 
-for command in (paper_command.paper, listing_group.metrics, listing_group.methods, listing_group.schema):
+for command in (paper, metrics, methods, schema):
     sdckit.add_command(command)

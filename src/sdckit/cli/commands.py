@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit import progress
 from sdckit.cli import (
-    column_notes,
     engine_commands,
-    engine_request,
     gate,
-    job_commands,
     json_output,
     made_by_command,
     parsing,
     release_output,
     request,
-    sweep_output,
     terminal,
 )
-from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
-from sdckit.cli.release_output import Summaries, write_release, write_report, write_reports
-from sdckit.core import checks, registry, settings
-from sdckit.core.undecided import require_decided
+from sdckit.cli.describing import check_target, keep_job
+from sdckit.cli.engine_commands import engine_for_evaluating, engine_for_masking, read_data
+from sdckit.cli.release_output import Summaries, roles_facts, write_release, write_report, write_reports
+from sdckit.cli.request import PRIVATE, check_folder, overview_table, write_files
+from sdckit.cli.terminal import print_held_warnings, warnings_named_after
+from sdckit.core import checks, registry
+from sdckit.core.registry import check_parameters
+from sdckit.core.roles import require_decided
 from sdckit.io import files
-from sdckit.io.source import cast_empty_columns
-from sdckit.metrics.knowledge import knowledge_of_releases
-from sdckit.metrics.notes import privacy_notes
+from sdckit.io.files import cast_empty_columns
+from sdckit.metrics.evaluation import privacy_notes
+from sdckit.metrics.evaluation_result import knowledge_of_releases
 from sdckit.metrics.pair import pair_of
-from sdckit.selection import wording
 from sdckit.selection.calibration import calibration_task
+from sdckit.selection.points import draws_text
 
 SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
 
@@ -42,19 +42,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sdckit.cli.request import CheckedOptions
-    from sdckit.io.source import Source
+    from sdckit.io.files import Source
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.selection.choice import Choice
-    from sdckit.selection.release import Release
-    from sdckit.selection.summary import Summary
+    from sdckit.selection.release import Release, Summary
 
     AlignedFile = tuple[Source, NDArray[np.int64] | None]  # and the original row of each of its rows
 
 
 def read_original(data: Path, checked: CheckedOptions, given: dict[str, Any]) -> Source:
     """Read the original file; raise ValueError if a report is asked for and it has too few records."""
-    source = engine_request.read_data(data, checked.dialect)
+    source = read_data(data, checked.dialect)
     if given["report"] or given.get("private_report"):
         checks.require_reportable_size(source.frame.height)
     return source
@@ -66,13 +65,13 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     checked = request.check_options(given)
     method = registry.method_named(given["method"])
     parameters = parsing.parse_settings(given["settings"])
-    settings.check_parameters(method, parameters)
+    check_parameters(method, parameters)
     registry.metrics_for_rows(checked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
     decimals = request.check_decimals(given)
     release_output.check_unmeasured(given)
-    job_commands.check_target(given, [data])
+    check_target(given, [data])
     release_output.check_seed(given, handed_out=given["release"])
-    where = engine_request.engine_for_masking(given, data, output)
+    where = engine_for_masking(given, data, output)
     if where.engine != "memory":
         engine_commands.mask(where, data, output, checked, given)
         return
@@ -88,7 +87,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     original = checked.prepare(source, "masked")
     if handed_out:
         require_decided(original.roles.undecided)
-    job = job_commands.keep_job(given, source.frame.columns)
+    job = keep_job(given, source.frame.columns)
     plan = release_output.mask_plan(method.name, parameters, decimals, checked, given)
     if given["no_measure"]:
         notes = release_output.write_unmeasured(plan, source, original, checked, given | {"output": output})
@@ -98,7 +97,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
 
     def make_page(build: Any, made: Release[Any], pair: Pair, summary: Summary) -> str:
         """Return the HTML report on the masked file."""
-        facts = checked.facts | column_notes.roles_facts(pair.columns)
+        facts = checked.facts | roles_facts(pair.columns)
         return str(
             build.report_on_evaluation(
                 made.evaluation, name=output.name, pair=pair, facts=facts, summary=summary, job=job
@@ -121,8 +120,8 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     limits = gate.limits_from_options(given)
     checked = gate.with_limited_metrics(checked, limits)
     release_output.check_crosswalks(given["crosswalks"], masked)
-    job_commands.check_target(given, [original, *masked])
-    where = engine_request.engine_for_evaluating(given, original, masked)
+    check_target(given, [original, *masked])
+    where = engine_for_evaluating(given, original, masked)
     if where.engine != "memory":
         engine_commands.evaluate(where, original, masked, checked, given, limits)
         return
@@ -130,7 +129,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
         request.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
     release_output.check_reports(given, [original, *masked])
     source = read_original(original, checked, given)
-    masked_files = {str(path): engine_request.read_data(path, checked.dialect) for path in masked}
+    masked_files = {str(path): read_data(path, checked.dialect) for path in masked}
     checked = checked.with_columns_of(given, source.frame.columns)
     prepared = checked.prepare(source, "measured", announce=False)
     orders, notes = release_output.read_crosswalks(given["crosswalks"], masked, source, checked, given)
@@ -138,7 +137,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     given |= {"notes": notes}
     aligned = dict(zip(masked_files, zip(masked_files.values(), orders, strict=True), strict=True))
     given |= {"limits": limits, "about": json_output.file_facts(prepared.n, original, *masked)}
-    given["job"] = job_commands.keep_job(given, source.frame.columns)
+    given["job"] = keep_job(given, source.frame.columns)
     with made_by_command.masking_by_command(command, source) as masking:
         checked = replace(checked, masking=masking)
         if given["together"]:
@@ -178,7 +177,7 @@ def _evaluate_one(
 
     def make_page(build: Any, summary: Summary) -> str:
         """Return the HTML report on the masked file."""
-        facts = checked.facts | column_notes.roles_facts(pair.columns)
+        facts = checked.facts | roles_facts(pair.columns)
         return str(
             build.report_on_evaluation(
                 result, name=path.name, pair=pair, facts=facts, summary=summary, job=given["job"]
@@ -264,15 +263,15 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Run `sdckit sweep`: mask a file with many settings; write tables, a chart and perhaps a report."""
     progress.show_progress(not given["quiet"])
     checked, plan, more = request.check_sweep_options(given)
-    sweep_output.check_folder(output, data)
-    job_commands.check_target(given, [data])
+    check_folder(output, data)
+    check_target(given, [data])
     request.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source.frame.columns)
     original = checked.prepare(source, "measured")
-    job = job_commands.keep_job(given, source.frame.columns)
+    job = keep_job(given, source.frame.columns)
     print_held_warnings()
-    place = output / sweep_output.PRIVATE
+    place = output / PRIVATE
     with terminal.resumable(place):
         found = checked.microdata(original, data.stem).sweep(
             plan,
@@ -282,12 +281,12 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
             folder=place,
             overwrite=given["overwrite"],
         )
-    written = sweep_output.write_files(found, output, given["form"])
+    written = write_files(found, output, given["form"])
     known = knowledge_of_releases(original)
 
     def make_page(build: Any) -> str:
         """Return the HTML report on the sweep."""
-        facts = checked.facts | column_notes.roles_facts(original.columns)
+        facts = checked.facts | roles_facts(original.columns)
         return str(build.report_on_sweep(found, name=data.name, facts=facts, knowledge=known, job=job))
 
     if write_report(given, make_page):
@@ -295,7 +294,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     if not given["quiet"]:
         for line in terminal.knowledge_lines(known):
             terminal.print_note(line)
-        terminal.print_tables([sweep_output.overview_table(found)])
+        terminal.print_tables([overview_table(found)])
     terminal.print_notes(found.notes, given)
     if not given["quiet"]:
         terminal.print_note(f"wrote {', '.join(str(file) for file in written)}")
@@ -312,7 +311,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     release_output.check_options(given, output, data, handed_out=True)
     release_output.check_reports(given, [data])
     release_output.check_private_folder(given["folder"], output, given["report"])
-    job_commands.check_target(given, [data])
+    check_target(given, [data])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source.frame.columns)
     files.check_format(output, release_output.published_columns(source, checked, handed_out=True), source)
@@ -320,11 +319,11 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     require_decided(original.roles.undecided)
     if given["calibrate"]:
         calibration_task(given["calibrate"], checked.rules, original)  # raises an error for unsafe totals
-    job = job_commands.keep_job(given, source.frame.columns)
+    job = keep_job(given, source.frame.columns)
 
     def make_page(build: Any, made: Release[Any], pair: Pair, summary: Summary) -> str:
         """Return the HTML report on the recommended release."""
-        facts = checked.facts | column_notes.roles_facts(original.columns)
+        facts = checked.facts | roles_facts(original.columns)
         return str(
             build.report_on_choice(
                 choice,
@@ -363,7 +362,7 @@ def _show_recommended(
 ) -> None:
     """Print a recommended release: why it was chosen, and what was measured on the file."""
     made, notes, more = written
-    tried = f"{choice.maskings} maskings were measured; the release took {wording.draws_text(made.draws)}."
+    tried = f"{choice.maskings} maskings were measured; the release took {draws_text(made.draws)}."
     terminal.show_result(
         replace(made.evaluation, records=None),
         given,

@@ -6,19 +6,17 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
-from sdckit.core.exposed_records import SURE
-from sdckit.core.text import number
-from sdckit.io import datasets, files, output_folder
-from sdckit.io.digest import sha256_of
+from sdckit.core.checks import number
+from sdckit.core.scenarios import SURE
+from sdckit.io import datasets, files
+from sdckit.io.atomic import check_folder, fill_folder, sha256_of
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import pair_of
-from sdckit.record.keeping import Keeper, Origin
+from sdckit.record.publish import Keeper, Origin
 from sdckit.record.store import Store
 from sdckit.report import build
 from sdckit.selection.microdata import Microdata
-from sdckit.selection.release import make_release
-from sdckit.selection.release_file import ReleaseFile
-from sdckit.selection.summary import summary_of
+from sdckit.selection.release import ReleaseFile, make_release, summary_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.selection.choice import Choice
-    from sdckit.selection.release import Release
-    from sdckit.selection.release_plan import ReleasePlan
+    from sdckit.selection.release import Release, ReleasePlan
     from sdckit.selection.sweep_result import Sweep
 
 PLAN: dict[str, dict[str, Any]] = {
@@ -49,7 +46,7 @@ ENTROPY = b"public, for the sample is synthetic"  # that of a real release is se
 
 def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     """Mask the sample with 20 settings, choose one, release and report; on an error no file is left."""
-    output_folder.check_folder(folder, MARK)
+    check_folder(folder, MARK)
     original = datasets.load_sample()
     prepared = prepare(original, **ROLES)
     variables = prepared.columns
@@ -57,7 +54,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     choice = found.recommend(LIMITS, MINIMISE)
     choice.require_met()
     plan = choice.release_plan(per_record=True)
-    with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
+    with fill_folder(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
         made, file = _release(plan, prepared, draft)

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import json_output, parsing, request, terminal
-from sdckit.cli.verdict import Verdict
+from sdckit.cli.terminal import Verdict
 from sdckit.core import registry
+from sdckit.core.checks import shortened, warn
 from sdckit.core.scenarios import (
     checked_risk_limits,
     checked_scenarios,
@@ -18,9 +19,7 @@ from sdckit.core.scenarios import (
     risk_of,
     with_sure_limit,
 )
-from sdckit.core.text import shortened
-from sdckit.core.warning_texts import warn
-from sdckit.metrics.evaluation_together import metrics_together
+from sdckit.metrics.evaluation import metrics_together
 from sdckit.record.ledger import TogetherMissed
 from sdckit.risk.facts import facts_of
 from sdckit.selection.limits import LimitsMissed, check_loss_limits

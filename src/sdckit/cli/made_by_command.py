@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Any
 from sdckit.core import checks
 from sdckit.core.process_group import NEW_GROUP
 from sdckit.io import files
-from sdckit.io.dialect import Dialect
-from sdckit.io.drafts import PRIVATE_FOLDER, draft_folder, sweep_drafts
-from sdckit.io.source import cast_empty_columns
-from sdckit.io.suffixes import CSV_SUFFIXES, PARQUET_SUFFIXES
-from sdckit.metrics.made_by import MadeByError
+from sdckit.io.atomic import PRIVATE_FOLDER, draft_folder, sweep_drafts
+from sdckit.io.files import cast_empty_columns
+from sdckit.io.formats import CSV_SUFFIXES, PARQUET_SUFFIXES, Dialect
+from sdckit.metrics.evaluation import MadeByError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from sdckit.io.source import Source
+    from sdckit.io.files import Source
 
 OPTION = "--made-by-command"
 WHO = f"the command of {OPTION}"

@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import json_output, request, terminal
-from sdckit.core.settings import method_text
+from sdckit.core.checks import warn
+from sdckit.core.registry import method_text
 from sdckit.core.version import INTRUDER_VERSION
-from sdckit.core.warning_texts import warn
-from sdckit.record.again import intruder_note, measure_again
-from sdckit.record.checking import NotInRecord, check_file, limits_of_entry, release_rows
+from sdckit.record.checking import (
+    NotInRecord,
+    check_file,
+    intruder_note,
+    limits_of_entry,
+    measure_again,
+    release_rows,
+)
 from sdckit.record.replay import check_suffix, replay
 from sdckit.record.store import Store, require_apart
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sdckit.record.again import Change
+    from sdckit.record.checking import Change
     from sdckit.record.entry import Entry
 
 

@@ -6,16 +6,14 @@ import inspect
 from typing import TYPE_CHECKING
 
 from sdckit.cli import terminal
-from sdckit.core.parameters import MISSING_RULE, range_text
-from sdckit.core.registry import method_named, metrics_named
+from sdckit.core.registry import MISSING_RULE, method_named, metrics_named, range_text
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sdckit.core.parameters import Parameter
-    from sdckit.core.registry import Method, Metric
+    from sdckit.core.registry import Method, Metric, Parameter
 
 NEEDED = {  # options without which a metric about these columns has nothing to measure
     "untouched": " --untouched town",

@@ -1,39 +1,139 @@
-"""Write a masked file with its report and crosswalk, and say what was written."""
+"""Files and words of releases and sweeps."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sdckit.cli import column_notes, kept_records, request
-from sdckit.cli.held_warnings import print_held_warnings
+import click
+
+from sdckit.cli import request, terminal
+from sdckit.cli.request import job_of_options
+from sdckit.cli.terminal import print_held_warnings
 from sdckit.core import randomness
-from sdckit.core.text import plural
-from sdckit.core.warning_texts import warn
+from sdckit.core.checks import plural, warn
 from sdckit.io import crosswalk
-from sdckit.metrics.notes import privacy_notes
-from sdckit.selection.release import make_release
-from sdckit.selection.release_file import ReleaseFile
-from sdckit.selection.release_plan import ReleasePlan
-from sdckit.selection.summary import summary_of
+from sdckit.metrics.doubts import unchanged_cells
+from sdckit.metrics.evaluation import privacy_notes
+from sdckit.record.publish import Keeper, Origin
+from sdckit.record.replay import check_input
+from sdckit.record.store import Store, digest_of_file, require_apart
+from sdckit.selection.release import ReleaseFile, ReleasePlan, make_release, summary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
     from sdckit.cli.request import CheckedOptions
-    from sdckit.io.source import Source
+    from sdckit.io.files import Source
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
-    from sdckit.selection.release import Release
-    from sdckit.selection.summary import Summary
+    from sdckit.selection.release import Release, Summary
 
+
+def check_record(given: dict[str, Any], *published: Path | None) -> None:
+    """Raise an error, before any work, if the private record could not be written; create its folder."""
+    store = Store.at(given["private"])
+    require_apart(store, *published)
+    store.check()
+
+
+def keeper_of(
+    plan: ReleasePlan, source: Source, original: Original, given: dict[str, Any]
+) -> AbstractContextManager[Keeper | None]:
+    """Return what keeps the record of the file that a command hands out; of None for a working copy."""
+    if plan.in_place:
+        return nullcontext()
+    context = click.get_current_context()
+    job = job_of_options(context.command, context.params, columns=source.frame.columns)
+    origin = Origin(job.command, source.path.name, source.sha256, source.dialect, dict(job.content))
+    return Keeper(Store.at(given["private"]), plan, original, origin, given["output"])
+
+
+class Found(NamedTuple):
+    """The crosswalk of a masked file in the private record, None if there is none, and a note on it."""
+
+    crosswalk: Path | None = None
+    note: str | None = None
+
+
+def find_crosswalks(data: Path, source: Source, masked: Sequence[Path], given: dict[str, Any]) -> list[Found]:
+    """Return, for each masked file, its crosswalk in the private record, found by the file's digest."""
+    store = Store.at(given["private"])
+    if not store.ids():
+        return [Found()] * len(masked)
+    return [_find_crosswalk(store, data, source, one) for one in masked]
+
+
+def _find_crosswalk(store: Store, data: Path, source: Source, masked: Path) -> Found:
+    """Return the crosswalk of one masked file, if its record is of this original."""
+    entry = None if masked.is_dir() else store.find(digest_of_file(masked))
+    if entry is None:
+        return Found()
+    try:
+        check_input(entry, data, source)
+    except ValueError:
+        fact = f"'{masked}' is release {entry.id}, which was made from another file than '{data}'"
+        return Found(None, f"{fact}: its crosswalk is not used")
+    note = f"'{masked}' is release {entry.id}: its rows are aligned by the crosswalk in the private record"
+    return Found(store.crosswalk(entry), note)
+
+
+def idle_columns(pair: Pair) -> list[str]:
+    """Return the names of the masked columns in which every cell is equal to the original."""
+    same, cells = unchanged_cells(pair)
+    return [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
+
+
+def columns_note(
+    masked: Sequence[str],
+    columns: Sequence[str],
+    published: Sequence[str],
+    *,
+    idle: Collection[str] = (),
+    numbered: Collection[str] = (),
+    whole: bool = False,
+) -> str:
+    """Return a note on what happened to a table's columns; many masked ones are shortened unless `whole`.
+
+    `published` are the columns that are left, `numbered` those of them that have fresh numbers, `idle` those
+    that masking left as they were.
+    """
+    kept = [name for name in columns if name in published and name not in masked]
+    lists = {
+        "masked": [name for name in masked if name not in idle],
+        "not changed by the method": [name for name in masked if name in idle],
+        "not masked": [name for name in kept if name not in numbered],
+        "numbered anew": [name for name in kept if name in numbered],
+        "not published": [name for name in columns if name not in published],
+    }
+    return "; ".join(
+        f"{what}: {terminal.join_names(found, whole=whole or what != 'masked')}"
+        for what, found in lists.items()
+        if found or what == "masked"
+    )
+
+
+def unchanged_cells_note(pair: Pair) -> str:
+    """Return a note on how many cells of the masked columns are equal to the original."""
+    same, cells = unchanged_cells(pair)
+    columns = f"{len(cells)} masked {plural(len(cells), 'column')}"
+    return f"{same.sum()} of {cells.sum()} cells in {columns} are equal to the original"
+
+
+def roles_facts(masked: Iterable[str]) -> dict[str, str]:
+    """Return, for a report, the names of the masked variables; the others stand beside its headline."""
+    return {"variables": ", ".join(masked)}
+
+
+if TYPE_CHECKING:
     MakePage = Callable[[Any, Release[Any], Pair, Summary], str]  # the first is the module report.build
 
 UNMEASURED = (
@@ -53,7 +153,7 @@ def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out
         if given[option[2:].replace("-", "_")] and not handed_out:
             raise ValueError(f"{option} is for a file that is handed out; add --release or drop {option}")
     if handed_out:
-        kept_records.check_record(given, output, given["report"])
+        check_record(given, output, given["report"])
     if path is None:
         return
     if given["keep_order"]:
@@ -141,7 +241,7 @@ def write_release(
     more: dict[str, Any] = {}
     numbered = () if plan.in_place else original.roles.columns_with("unit")
 
-    with kept_records.keeper_of(plan, source, original, given) as keeper:
+    with keeper_of(plan, source, original, given) as keeper:
 
         def add_notes_and_reports(made: Release[Any], pair: Pair) -> None:
             """Judge a release with earlier ones, collect notes on it and its JSON, write its reports."""
@@ -241,7 +341,7 @@ def write_unmeasured(
     file = _release_file(plan, source, original, checked, given)
     made = plan.mask(original, randomness.generator(checked.seed))
     with file.store(plan.publish(made, original)) as written:
-        note = column_notes.columns_note(original.columns, source.frame.columns, written.columns)
+        note = columns_note(original.columns, source.frame.columns, written.columns)
     return [
         *made.notes,
         note,
@@ -270,13 +370,13 @@ def release_notes(
     made: Release[Any], pair: Pair, source: Source, given: dict[str, Any], numbered: Sequence[str]
 ) -> list[str]:
     """Return notes on masked and unmasked columns, unchanged cells, and losses that disclose records."""
-    rows = [column_notes.unchanged_cells_note(pair)] if made.disclosure.paired else []
+    rows = [unchanged_cells_note(pair)] if made.disclosure.paired else []
     return [
-        column_notes.columns_note(
+        columns_note(
             pair.columns,
             source.frame.columns,
             made.data.columns,
-            idle=column_notes.idle_columns(pair),
+            idle=idle_columns(pair),
             numbered=numbered,
             whole=given["as_json"],
         ),
@@ -345,6 +445,6 @@ def read_crosswalks(
     keys, n = source.frame.select(checked.key), source.frame.height
     if paths:
         return [crosswalk.read(path, keys, n, checked.dialect) for path in paths], []
-    found = kept_records.find_crosswalks(source.path, source, masked, given)
+    found = find_crosswalks(source.path, source, masked, given)
     orders = [None if one.crosswalk is None else crosswalk.read(one.crosswalk, keys, n) for one in found]
     return orders, [one.note for one in found if one.note]

@@ -1,52 +1,326 @@
-"""Check command-line options before any work, and convert them to arguments of the library."""
+"""What a user asked for, by options or by a job file."""
 
 from __future__ import annotations
 
 import math
+import os
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.cli import parsing, sweep_output, terminal
+from sdckit.cli import parsing, terminal
 from sdckit.cli.made_by_command import WHO
-from sdckit.cli.scenario_options import parse_scenarios
+from sdckit.cli.parsing import parse_settings
+from sdckit.cli.terminal import table_of
 from sdckit.core import checks, randomness, registry
+from sdckit.core.checks import warn
 from sdckit.core.disclosure import Disclosure, Method, disclosure_of
-from sdckit.core.roles import OPTIONS
+from sdckit.core.registry import method_text
+from sdckit.core.roles import OPTIONS, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.scenarios import checked_scenarios
-from sdckit.core.settings import method_text
-from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
-from sdckit.core.warning_texts import warn
 from sdckit.estimation.compare import declared_of
 from sdckit.estimation.parse import parse_estimates
-from sdckit.io import atomic, text_numbers
-from sdckit.io.dialect import Dialect
-from sdckit.io.suffixes import SUFFIXES
-from sdckit.kernels import tie_rules
+from sdckit.io import atomic, files
+from sdckit.io import atomic as output_folder
+from sdckit.io.atomic import sweep_drafts
+from sdckit.io.formats import SUFFIXES, Dialect
+from sdckit.io.text_numbers import find_text_numbers
+from sdckit.job.fields import Field, fields_of
+from sdckit.job.toml import Job
+from sdckit.kernels.ranks import TIES
 from sdckit.masking import METHODS
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
-from sdckit.metrics.evaluation_together import metrics_together
-from sdckit.metrics.made_by import add_masking
-from sdckit.metrics.measuring import Measuring
+from sdckit.metrics.evaluation import (
+    Measuring,
+    add_masking,
+    evaluate_pair,
+    evaluate_releases,
+    metrics_together,
+    require_columns,
+)
 from sdckit.metrics.original import Original
-from sdckit.metrics.query_sample import Sampling, sampling_of
-from sdckit.metrics.scenario_risks import require_columns
+from sdckit.metrics.score import Sampling, sampling_of
+from sdckit.report import charts
 from sdckit.risk.intruder import checked_known_share
-from sdckit.selection import sweeping
 from sdckit.selection.limits import check_limits_and_loss, loss_limits, risk_limits
 from sdckit.selection.microdata import Microdata
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
+from sdckit.selection.runner import PLAN
+from sdckit.selection.sweep_result import overview
+from sdckit.selection.task import DRAWS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    import click
+    from rich.table import Table
 
     from sdckit.cli.made_by_command import MaskingCommand
-    from sdckit.io.source import Source
+    from sdckit.io.files import Source
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
+    from sdckit.selection.sweep_result import Sweep
+
+
+PRIVATE = "private"
+EXACT = "estimates.csv"  # in the private folder
+FORMATS = ("parquet", "csv")
+
+
+def check_folder(folder: Path, data: Path) -> None:
+    """Raise an error unless the folder is new, empty or of an earlier sweep, and holds no input."""
+    sweep_drafts(folder)
+    begun = folder.is_dir() and {file.name for file in folder.iterdir()} == {PRIVATE}
+    if not begun:  # else a sweep was killed before it wrote a result
+        output_folder.check_folder(folder, f"{PRIVATE}/{PLAN}")
+    for file in (path for form in FORMATS for path in _output_files(folder, form)):
+        if file.exists() and data.exists() and file.samefile(data):
+            raise ValueError(f"'{file}' is the input, which is never changed; choose another folder with -o")
+
+
+def _output_files(folder: Path, form: str) -> list[Path]:
+    """Return the paths of table, summary and chart in a folder; `form` is the table's suffix."""
+    return [folder / f"sweep.{form}", folder / "summary.csv", folder / "sweep.svg"]
+
+
+def write_files(found: Sweep, folder: Path, form: str) -> list[Path]:
+    """Write table, summary and chart of a sweep, all or none; delete an earlier table in another format.
+
+    Exact losses over declared estimates go to the private folder.
+    """
+    table, summary, picture = _output_files(folder, form)
+    public, private = found.public(), folder / PRIVATE / EXACT
+    exact = found.table.filter(pl.col("metric").is_in(list(registry.estimate_losses())))
+    with ExitStack() as drafted:  # which are renamed when all of them are whole
+        drafted.enter_context(files.write_draft(table, public.table, overwrite=True))
+        drafted.enter_context(files.write_draft(summary, public.summary, overwrite=True))
+        draft = drafted.enter_context(atomic.atomic(picture, overwrite=True))
+        draft.write_text(charts.svg(public.plot()), encoding="utf-8")
+        if exact.height:
+            drafted.enter_context(files.write_draft(private, exact, overwrite=True, private=True))
+    if not exact.height:
+        private.unlink(missing_ok=True)
+    for other in FORMATS:
+        if other != form:
+            (folder / f"sweep.{other}").unlink(missing_ok=True)
+    return [table, summary, picture]
+
+
+def overview_table(found: Sweep) -> Table:
+    """Return a rich table of each method's measures at both ends of its grid: medians of replications."""
+    names, rows = overview(found.summary)
+    return table_of(names, rows, right=2)
+
+
+FORM = "write NAME=COLUMNS:RISK=LIMIT, such as press=sex,age:linkage=0.1"
+
+
+def parse_scenarios(words: Sequence[str], known: Collection[str] = ()) -> dict[str, Any]:
+    """Return scenarios by name from words such as "press=sex,age:linkage=0.1"; `known` are columns.
+
+    The limits after the colon may be left out; a name of a column with a colon is put in quotation marks.
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, rest = word.partition("=")
+        if not name.strip() or not equals:
+            raise ValueError(f"--scenario {word!r} has no name or no columns; {FORM}")
+        if name.strip() in found:
+            raise ValueError(f"--scenario gives {name.strip()!r} twice; give it once")
+        columns, limits = _split_at_colon(rest)
+        entry = {"known": parsing.parse_names([columns], known), "max_risk": _parse_limits(word, limits)}
+        found[name.strip()] = entry
+    return found
+
+
+def _split_at_colon(text: str) -> tuple[str, str]:
+    """Return what stands before and after the first colon that is not in quotation marks."""
+    quoted = False
+    for place, letter in enumerate(text):
+        quoted ^= letter == '"'
+        if letter == ":" and not quoted:
+            return text[:place], text[place + 1 :]
+    return text, ""
+
+
+def _parse_limits(word: str, text: str) -> dict[str, str]:
+    """Return limits by risk from a text such as "linkage=0.1,uniques=0.2"."""
+    limits = {}
+    for part in parsing.parse_names([text]) or []:
+        risk, _, limit = (piece.strip() for piece in part.rpartition("="))  # names of metrics may contain =
+        if not risk or not limit:
+            raise ValueError(f"--scenario {word!r} has a limit without a name or a number; {FORM}")
+        limits[risk] = limit
+    return limits
+
+
+PATHS = ("path", "paths")
+TABLES = ("limits", "losses", "settings", "recodings")
+ARGUMENTS = {"evaluate": {"data": "original"}}  # arguments that are not named like their key
+RELEASE = ("output", "release")  # a job hands its file out unless it says otherwise
+
+
+def job_of_options(
+    command: click.Command, given: Mapping[str, Any], folder: Path = Path(), columns: Collection[str] = ()
+) -> Job:
+    """Return the job that does what a command does with these options; defaults are left out.
+
+    `given` has options and arguments by the names that click knows them by, `columns` are those of the file.
+    Relative paths become relative to `folder`, the one of the job file.
+    """
+    name = str(command.name)
+    defaults = {parameter.name: parameter.default for parameter in command.params}
+    content: dict[str, Any] = {"command": name}
+    for entry in fields_of(name):
+        value = given[_parameter_name(name, entry)]
+        is_release = (entry.section, entry.key) == RELEASE
+        if value in (None, (), False, defaults.get(entry.name)) and not is_release:
+            continue
+        found = _value_of(entry, value, folder, columns)
+        if not entry.key:
+            content[entry.section] = found
+        else:
+            content.setdefault(entry.section, {})[entry.key] = found
+    return Job(name, content, folder)
+
+
+def input_section(data: Path, given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the section on the input of a job in a folder: the original file, and how to read it."""
+    defaults = (None, (), False, "utf-8")
+    fields = [entry for entry in fields_of("recommend") if entry.section == "input" and entry.key != "data"]
+    values = {entry.key: (entry, given[entry.name]) for entry in fields if given[entry.name] not in defaults}
+    others = {key: _value_of(entry, value, folder, ()) for key, (entry, value) in values.items()}
+    return {"data": _relative(data, folder)} | others
+
+
+def words_of_job(job: Job, command: click.Command) -> list[str]:
+    """Return the arguments and options of the command line that a job stands for."""
+    options, arguments = [], {}
+    flags = {parameter.name: parameter for parameter in command.params}
+    for entry, value in job.values():
+        parameter = flags[_parameter_name(job.command, entry)]
+        words = _words_of(entry, value, job.folder)
+        if parameter.param_type_name == "argument":
+            arguments[parameter.name] = words
+        elif entry.kind == "flag":
+            options += [parameter.opts[-1]] * bool(value)
+        else:
+            options += [f"{_long_name(parameter)}={word}" for word in words]
+    if job.command == "mask" and "release" not in job.content.get("output", {}):
+        options.append("--release")
+    ordered = [arguments.get(p.name, []) for p in command.params if p.param_type_name == "argument"]
+    return [*options, "--", *(word for words in ordered for word in words)]
+
+
+def _parameter_name(command: str, field: Field) -> str:
+    """Return the name that click knows the option or argument of a field by."""
+    return ARGUMENTS.get(command, {}).get(field.name, field.name)
+
+
+def _long_name(parameter: click.Parameter) -> str:
+    """Return an option as it is written out, such as --max-risk."""
+    return next(name for name in parameter.opts if name.startswith("--"))
+
+
+def _value_of(field: Field, given: Any, folder: Path, columns: Collection[str]) -> Any:
+    """Return an option as a job has it."""
+    if field.kind in PATHS:
+        found = [_relative(Path(path), folder) for path in (given if field.kind == "paths" else [given])]
+        return found if field.kind == "paths" else found[0]
+    if field.kind in TABLES:
+        option = "--set" if field.kind == "settings" else "--max-risk"  # where the equals sign is looked for
+        return {name: plain_value(text) for name, text in parse_settings(given, option).items()}
+    convert: dict[str, Callable[[], Any]] = {
+        "names": lambda: parsing.parse_names(given, columns),
+        "name": lambda: parsing.parse_name(given, columns),
+        "grid": lambda: _grid_value(given),
+        "scenarios": lambda: [_scenario_value(*one) for one in parse_scenarios(given, columns).items()],
+        "codes": lambda: [plain_value(code) for code in given],
+        "texts": lambda: list(given),
+        "number": lambda: plain_value(str(given)),
+    }
+    return convert.get(field.kind, lambda: given)()
+
+
+def _grid_value(words: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the grids of --grid by method and parameter."""
+    plan = plan_of_words(words)
+    return {method: {name: plain_value(text) for name, text in grid.items()} for method, grid in plan.items()}
+
+
+def _scenario_value(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scenario as a job has it."""
+    limits = {risk: plain_value(limit) for risk, limit in entry["max_risk"].items()}
+    return {"name": name, "known": entry["known"] or []} | ({"max_risk": limits} if limits else {})
+
+
+def plain_value(text: str) -> int | float | str:
+    """Return a text as the number it spells if the number is written back as the same text, else the text."""
+    for kind in (int, float):
+        try:
+            number = kind(text)
+            if math.isfinite(number) and repr(number) == text:
+                return number
+        except (OverflowError, ValueError):  # no number, or a whole one beyond all floating ones
+            continue
+    return text
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """Return a path relative to the folder of a job; an absolute path stays as it is."""
+    if path.is_absolute() or folder == Path():
+        return str(path)
+    return str(path.absolute()) if folder.is_absolute() else os.path.relpath(path, folder)
+
+
+def _words_of(field: Field, value: Any, folder: Path) -> list[str]:
+    """Return the values of an option as the command line gives them, one for each time it is given."""
+    if field.kind in PATHS:
+        return [str(folder / path) for path in _several(value)]
+    if field.kind == "names":
+        return [parsing.quoted_name(name) for name in _several(value)]
+    if field.kind in TABLES:
+        return [f"{name}={_word(one)}" for name, one in value.items()]
+    if field.kind == "grid":
+        return [word for method, grid in value.items() for word in _grid_words(method, grid)]
+    if field.kind == "scenarios":
+        return [_scenario_word(entry) for entry in value]
+    return [_word(one) for one in _several(value)]
+
+
+def _several(value: Any) -> Sequence[Any]:
+    """Return a list unchanged, and one value as a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def _word(value: Any) -> str:
+    """Return a value of TOML as a word of the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _grid_words(method: str, grid: Mapping[str, Any]) -> list[str]:
+    """Return the words of --grid for one method."""
+    lists = {name: ",".join(map(_word, _several(values))) for name, values in grid.items()}
+    return [f"{method}.{name}={text}" for name, text in lists.items()] or [method]
+
+
+def _scenario_word(entry: Mapping[str, Any]) -> str:
+    """Return the word of --scenario for one scenario of a job."""
+    if "=" in entry["name"]:
+        raise ValueError(f"[[scenario]] name is {entry['name']!r}, with an equals sign; give another name")
+    known = ",".join(map(_quoted, _several(entry["known"])))
+    limits = [parsing.quoted_name(f"{risk}={_word(one)}") for risk, one in entry.get("max_risk", {}).items()]
+    return f"{entry['name']}={known}" + (f":{','.join(limits)}" if limits else "")
+
+
+def _quoted(name: str) -> str:
+    """Return the name of a column for --scenario: in quotation marks where it has a colon, too."""
+    quoted = parsing.quoted_name(name)
+    return f'"{name}"' if ":" in name and quoted == name else quoted
+
 
 SEVERAL = ("key", "by", "untouched", "unknown", "confidential", "drop")  # roles of any number of columns
 
@@ -124,7 +398,7 @@ class CheckedOptions:
     def warn_of_text(self, source: Source, action: str) -> list[str]:
         """Warn of text columns that are numeric but for a few words; return their names."""
         left = any(c.dtype.is_numeric() and c.name not in self.role_columns for c in source.frame)
-        found = text_numbers.find_text_numbers(source, skip=self.role_columns)
+        found = find_text_numbers(source, skip=self.role_columns)
         for name, (reason, remedy) in found.items():
             fact = f"column {name!r} is read as text because {reason}"
             if self.columns is None and not left:
@@ -231,7 +505,7 @@ def check_options(given: dict[str, Any], default_rule: str = "pairwise") -> Chec
         **_role_options(given),
         na=[code for code in given["na"] if _is_number(code)] or None,
         metrics=parsing.parse_names(given["metrics"]),
-        ties=checks.one_of("rule for ties", given["ties"], tie_rules.TIES),
+        ties=checks.one_of("rule for ties", given["ties"], TIES),
         missing=checks.one_of("rule for missing cells", given["missing"] or default_rule, checks.MISSING),
         seed=given["seed"],
         dialect=Dialect(
@@ -279,10 +553,10 @@ def check_sweep_options(given: dict[str, Any]) -> tuple[CheckedOptions, Any, dic
         given |= {name: _as_given(name, file_options[name]) for name in missing}
     settings_of(plan)
     repeated = given["replications"]
-    checks.one_of("format", given["form"], sweep_output.FORMATS)
+    checks.one_of("format", given["form"], FORMATS)
     more = {
         "replications": 1 if repeated is None else checks.checked_count("replications", repeated),
-        "draws": checks.one_of("rule for draws", given["draws"] or "common", sweeping.DRAWS),
+        "draws": checks.one_of("rule for draws", given["draws"] or "common", DRAWS),
         "workers": given["workers"] and checks.checked_count("workers", given["workers"]),
         "per_variable": given["variables"],
         "detail": given["detail"],

@@ -1,21 +1,27 @@
-"""Printed output of the commands: tables, CSV and one-line errors."""
+"""What is printed on the terminal."""
 
 from __future__ import annotations
 
 import ast
+import math
 import os
 import re
 import shlex
 import shutil
 import sys
 import textwrap
+import warnings
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from sdckit.cli import json_output
 from sdckit.cli.streams import Ended
-from sdckit.core.exposed_records import exposed_content, exposed_of
-from sdckit.core.text import as_sentence, number, plural, printable, shortened
+from sdckit.core.checks import as_sentence, number, plural, printable, shortened
+from sdckit.core.registry import public_value
+from sdckit.core.scenarios import exposed_content, exposed_of, meets_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +30,8 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
-    from sdckit.cli.verdict import Verdict
-    from sdckit.metrics.evaluation_result import Evaluation
-    from sdckit.metrics.knowledge import Knowledge
+    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
+
 
 WIDTH = 120  # characters of a line if the output is no terminal
 TEXT = 20  # characters that a column of longer text has at least
@@ -383,3 +388,87 @@ def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> bool:
 
         print_csv(pl.DataFrame(rows))
     return given["as_json"] or given["as_csv"]
+
+
+class Warnings:
+    """Collected warnings of a command, each printed once, and not before the input has passed all checks."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.held: bool = True
+
+    def add(self, text: str) -> None:
+        """Record a warning; print it at once if warnings are no longer held back."""
+        if text not in self.seen:
+            self.seen.append(text)
+            if not self.held:
+                print_to_stderr("warning", text)
+
+    def show(self) -> None:
+        """Print the warnings held back so far; later ones are printed at once."""
+        if self.held:
+            self.held = False
+            for text in self.seen:
+                print_to_stderr("warning", text)
+
+
+def print_held_warnings() -> None:
+    """Print all warnings held back so far, and let later ones be printed at once."""
+    click.get_current_context().obj.show()
+
+
+@contextmanager
+def warnings_named_after(file: str) -> Iterator[None]:
+    """Begin the errors and warnings that are raised in a `with` block with the name of a file."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"'{file}': {error}") from error
+    for entry in seen:
+        warnings.warn(f"'{file}': {entry.message}", stacklevel=2)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A limit and the measured value that counts against it: of an estimate, the upper end of its interval.
+
+    `value` is NaN where there is none, and the limit is then missed. `withheld` is True for a figure that one
+    record dominates.
+    """
+
+    metric: str
+    value: float
+    limit: float
+    estimated: bool = False
+    withheld: bool = False
+    file: str | None = None  # of several
+
+    @property
+    def met(self) -> bool:
+        """True if the value is there and at most the limit."""
+        return meets_limit(self.value, self.limit)
+
+    @property
+    def fact(self) -> str:
+        """The comparison in words, such as "linkage is 0.0832, at most 0.1"."""
+        start = f"{self.file}: " if self.file else ""
+        if math.isnan(self.value):
+            return f"{start}{self.metric} has no value, and its limit is {self.limit:g}"
+        interval = " at the upper end of its interval" if self.estimated else ""
+        compared = "at most" if self.met else "above"
+        value = f"{number(public_value(self.metric, self.value))}{interval}"
+        value = "withheld" if self.withheld else value
+        return f"{start}{self.metric} is {value}, {compared} {self.limit:g}"
+
+    @property
+    def line(self) -> str:
+        """The line to print: whether the limit is met, and the comparison."""
+        return f"limit {'met' if self.met else 'missed'}: {self.fact}"
+
+    def to_dict(self, *, private: bool) -> dict[str, Any]:
+        """Return the verdict as a JSON-ready dict; without `private`, a withheld value is None."""
+        value = self.value if private else None if self.withheld else public_value(self.metric, self.value)
+        found = {"metric": self.metric, "value": value, "limit": self.limit, "met": self.met}
+        return found | ({"file": self.file} if self.file else {})

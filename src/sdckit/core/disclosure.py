@@ -1,15 +1,53 @@
-"""What is published about the masking of a file, method and parameters, and so known to an intruder."""
+"""What a masking discloses of itself: method, parameters, strata, window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
-from sdckit.core import checks, registry, settings
-from sdckit.core.frozen import frozen
+from sdckit.arrays import Floats
+from sdckit.core import checks, registry
+from sdckit.core.registry import (
+    function_options,
+    options_of_columns,
+    parameters_in_stratum,
+    parameters_with_strata,
+    require_one_value,
+)
 from sdckit.core.table import names_of
-from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary that cannot be changed after it is made; dictionaries and lists in it cannot either.
+
+    `dict(frozen)` is a copy that can be changed.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        super().__init__({name: frozen(value) for name, value in given.items()})
+
+    def __hash__(self) -> int:  # type: ignore[override]  # plain dictionaries have none
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make the dictionary again, for pickles and copies: not by setting its items."""
+        return FrozenDict, (dict(self),)
+
+    def refuse_change(self, *_given: Any, **_named: Any) -> NoReturn:
+        """Raise TypeError; it takes the place of every method that changes a dictionary."""
+        raise TypeError("these values cannot be changed; make a copy with dict()")
+
+    __setitem__ = __delitem__ = __ior__ = refuse_change
+    clear = pop = popitem = setdefault = update = refuse_change
+
+
+def frozen(value: Any) -> Any:
+    """Return a dictionary as `FrozenDict`, a list as tuple, both with all that they hold; else the value."""
+    if isinstance(value, Mapping):
+        return FrozenDict(value)
+    return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
+
 
 Window = Callable[[str, "Floats", Sequence[str]], Any]
 BY_METHOD: Any = None  # default of a field whose value follows from the method; any type, as it is replaced
@@ -67,7 +105,7 @@ class Disclosure:
 
     def _fill_from_method(self, record: registry.Method) -> None:
         """Check the parameters of the method, and set the fields that follow from method and parameters."""
-        values = settings.parameters_with_strata(record, self.parameters, grouped=bool(self.by))
+        values = parameters_with_strata(record, self.parameters, grouped=bool(self.by))
         self._set(parameters=frozen(values))
         if self.window is None or isinstance(self.window, MethodWindow):  # the latter after `replace`
             self._set(window=None if record.window is None else MethodWindow(record.name, self.parameters))
@@ -150,10 +188,8 @@ def _options_in_stratum(
     record: registry.Method, parameters: Mapping[str, Any], stratum: str, columns: Sequence[str]
 ) -> dict[str, Any]:
     """Return the options of a method in one stratum as its function takes them, for these columns."""
-    options = settings.options_of_columns(
-        record, settings.parameters_in_stratum(record, parameters, stratum), columns
-    )
-    return settings.function_options(record, options, columns)
+    options = options_of_columns(record, parameters_in_stratum(record, parameters, stratum), columns)
+    return function_options(record, options, columns)
 
 
 @dataclass(frozen=True)
@@ -283,7 +319,7 @@ def disclosure_of(
     if name is not None and window is not None:
         raise ValueError(f"the method {name} determines the window and window is given too; drop one")
     if name is not None and by and stratified is False:
-        settings.require_one_value(registry.method_named(name), method.parameters)
+        require_one_value(registry.method_named(name), method.parameters)
     bound = None if window is None else GivenWindow(window)
     if isinstance(window, Mapping) and list(window) != ["all"]:
         stratified = _stratified_by_window(by, stratified=stratified)

@@ -10,21 +10,26 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.classes import number_values
-from sdckit.core.converted_cells import converted_numbers, polars_column
-from sdckit.core.frame_kinds import kind_of
+from sdckit.core.cells import converted_numbers, number_values, polars_column
 from sdckit.core.recode import parse_recodings, recode_columns
-from sdckit.core.roles import Roles, keys_of, resolve_roles, strata_of, unique_names
-from sdckit.core.table import Table, names_of
-from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
-from sdckit.kernels.scaling import powers_of_two
+from sdckit.core.roles import (
+    Roles,
+    keys_of,
+    resolve_roles,
+    strata_of,
+    unique_names,
+    warn_of_masked_weights,
+    warn_of_undecided,
+)
+from sdckit.core.table import Table, kind_of, names_of
+from sdckit.kernels.sums import powers_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     import narwhals as nw
 
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.arrays import Floats, Ints
 
 
 class PreparedTable:

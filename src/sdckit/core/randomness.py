@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 
-from sdckit.kernels.bit_generators import is_fast
+from sdckit.kernels.draws import is_fast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Ints
+    from sdckit.arrays import Ints
 
 ENTROPY = 32  # bytes of a secret that nobody can find by trying
 

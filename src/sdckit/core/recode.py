@@ -11,14 +11,14 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from sdckit.core import cells, checks, text_cells
-from sdckit.core.classes import cell_numbers
+from sdckit.core import cells, checks
+from sdckit.core.cells import cell_numbers, date_format
 from sdckit.core.table import Table, decimals_of, replaced_series, round_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats, Ints
 
 OTHER = "other"
 SIZED = ("band", "round", "rare", "year")  # followed by a number, as in rare:20; years may be
@@ -252,7 +252,7 @@ def _parse_days(column: nw.Series[Any], gaps: Bools) -> pl.Series | None:
         texts = texts.cast(pl.Int64, strict=False).cast(pl.String)
     texts = texts.str.strip_chars()
     texts = texts.set(pl.Series(gaps) | (texts == "").fill_null(value=True), None)
-    form = "%Y%m%d" if column.dtype.is_numeric() else text_cells.date_format(texts.drop_nulls())
+    form = "%Y%m%d" if column.dtype.is_numeric() else date_format(texts.drop_nulls())
     if form is None:
         return None
     kind = pl.Datetime if "%H" in form else pl.Date

@@ -1,29 +1,230 @@
-"""Registry of metrics and masking methods: each function with a record of its properties.
-
-`@metric` and `@method` file a record under the function's name and return the function unchanged.
-`METRICS` and `METHODS` are the only lists: the packages `metrics` and `masking` import all their modules
-(`import_modules`), so that a new module is found without being named anywhere. What the command line, the
-sweeps, the report and the study treat differently for some metrics or methods is a property of the record.
-"""
+"""What a metric, a method and a parameter are, and the two registries that modules fill with decorators."""
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from sdckit.core.checks import NotApplicable, checked_missing_rule, one_of
+import numpy as np
+
+from sdckit.core.checks import (
+    MISSING,
+    NotApplicable,
+    as_number,
+    checked_missing_rule,
+    one_of,
+    quoted,
+    require_known,
+    require_known_strata,
+)
 from sdckit.core.notebook import ShownRecords
-from sdckit.core.parameters import parameter_value
+from sdckit.kernels.sums import powers_of_two, spread_of_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Sequence
 
-    from sdckit.core.in_blocks import InBlocks
-    from sdckit.core.law import Stated
-    from sdckit.core.parameters import Parameter
+    from sdckit.arrays import Bools, Floats, Ints
+
+
+Options = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class WholeColumns:
+    """Facts on the columns of all records of a file or stratum, added up from its blocks of rows.
+
+    `records` is the number of records, `present` that of records with a value. Each column has `seen` values
+    (other than 0 if `nonzero`), `zeros` zeros, the extremes `low` and `high` (NaN without a value), a mean.
+    `products` are the sums of products of deviations, in units of `powers`, `pairs` the numbers of records
+    that have both values, `codes` the codes of the tails; `few_coded` says that one or two values pass a
+    limit.
+    """
+
+    records: int
+    present: int
+    seen: Ints
+    zeros: Ints
+    low: Floats
+    high: Floats
+    means: Floats
+    products: Floats | None = None
+    pairs: Floats | None = None
+    codes: tuple[Any, ...] = ()
+    few_coded: bool = False
+    nonzero: bool = False
+
+    @property
+    def powers(self) -> Floats:
+        """Unit of each column: the largest power of two up to its largest absolute value."""
+        return powers_of_two(np.stack([self.low, self.high]))
+
+    @property
+    def constant(self) -> Bools:
+        """True for each column whose values are all equal."""
+        return self.low == self.high
+
+    @property
+    def centres(self) -> Floats:
+        """Mean of each column in its unit; NaN for a constant column."""
+        return np.where(self.constant, np.nan, self.means / self.powers)
+
+    @property
+    def spread(self) -> Floats:
+        """Standard deviation (ddof 1) of each column."""
+        assert self.products is not None  # noqa: S101 - methods say that they need it
+        return self.powers * spread_of_sums(np.diag(self.products), self.seen)
+
+
+def _no_basis(_whole: WholeColumns, _options: Options) -> Any:
+    """Return None, the basis of a method that needs nothing of the whole file."""
+    return None
+
+
+def _no_notes(_whole: WholeColumns, _options: Options) -> list[str]:
+    """Return no note."""
+    return []
+
+
+def _nothing_refused(_options: Options) -> None:
+    """Return None: all parameters can be used."""
+
+
+@dataclass(frozen=True)
+class InBlocks:
+    """How a method masks a file in parts.
+
+    `how` is "cells" if each block of rows is masked by the method's own function, with `basis(whole,
+    options)` in place of what it would compute from all values; "ranks" if each column is sorted first, and
+    "groups" if groups are formed within blocks of similar records. `needs` says which facts of the whole file
+    the basis uses: "counts", "squares", "products" or "codes", without zeros if `nonzero`. `notes(whole,
+    options)` are sentences to publish, as `Method.release_notes` gives them. `refused(options)` says in a
+    phrase which parameters only work in memory; None if all given ones can be used.
+    """
+
+    how: Literal["cells", "ranks", "groups"] = "cells"
+    needs: Literal["counts", "squares", "products", "codes"] = "counts"
+    nonzero: bool = False
+    basis: Callable[[WholeColumns, Options], Any] = _no_basis
+    notes: Callable[[WholeColumns, Options], list[str]] = _no_notes
+    refused: Callable[[Options], str | None] = _nothing_refused
+
+
+class Stated(NamedTuple):
+    """A method's own law: after `transform`, a published record is normal around each original.
+
+    `mean` and `sd` have a value for each cell of the original; an `sd` of 0 says that the cell is published
+    as it is. `correlation` is that of the standardised residuals. `transform` acts on each column of a
+    published file by itself; None: cells are compared as published.
+    """
+
+    transform: Callable[[Floats], Floats] | None
+    mean: Floats
+    sd: Floats
+    correlation: Floats
+
+
+def independent(
+    mean: Floats, sd: Floats | float, transform: Callable[[Floats], Floats] | None = None
+) -> Stated:
+    """Return the law of noise that is independent in each cell; `sd` for each cell or each column."""
+    return Stated(transform, mean, np.broadcast_to(sd, mean.shape), np.eye(mean.shape[1]))
+
+
+def correlated(mean: Floats, root: Floats, factors: Floats | float = 1.0) -> Stated:
+    """Return the law of noise with the covariance root'root, times the factor of each record.
+
+    The covariance may be singular. A column without noise has the correlation 0, also with itself.
+    """
+    size = np.sqrt((root**2).sum(axis=0))
+    scaled = root / np.where(size > 0, size, 1.0)
+    sd = np.broadcast_to(np.asarray(factors).reshape(-1, 1) * size, mean.shape)
+    return Stated(None, mean, sd, scaled.T @ scaled)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One option of a method or metric: its type, default, range and the grid a sweep tries.
+
+    Most parameters are a number or a word. One of kind `tuple` holds names of columns, and the method's
+    function gets the column numbers; one of kind `dict` holds a number for some columns, and the function
+    gets one number for each column, `fill` where none was given. `off` is the value, if any, that switches
+    the parameter off.
+    """
+
+    name: str
+    kind: type
+    default: Any
+    text: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    grid: Sequence[float] = ()
+    fill: float = 1.0
+    off: Any = None
+
+    @property
+    def numeric(self) -> bool:
+        """True for a parameter that is one number, False for words and for values by column."""
+        return self.kind in (int, float)
+
+
+MISSING_RULE = Parameter("missing", str, "pairwise", "what a missing cell counts", choices=MISSING)
+
+
+def parameter_value(parameter: Parameter, value: Any) -> Any:
+    """Return `value` in the type of the parameter; raise ValueError for a wrong type, range or choice."""
+    name, kind = parameter.name, parameter.kind
+    if parameter.choices:
+        return one_of(name, value, parameter.choices)
+    if kind is tuple:
+        return _column_names(name, value)
+    if kind is dict:
+        single = replace(parameter, kind=float)
+        return {
+            column: parameter_value(single, number) for column, number in numbers_by_name(name, value).items()
+        }
+    number = as_number(value)
+    if number is None or (kind is int and not float(number).is_integer()):
+        wanted = "a whole number" if kind is int else "a number"
+        raise ValueError(f"{name} is {value!r}; give {wanted}{range_text(parameter)}")
+    below = parameter.low is not None and number < parameter.low
+    above = parameter.high is not None and number > parameter.high
+    if below or above:
+        raise ValueError(f"{name} is {value}, out of range; give a number{range_text(parameter)}")
+    return kind(number)
+
+
+def _column_names(what: str, value: Any) -> tuple[str, ...]:
+    """Return column names from a list or from comma-separated text; a name with a comma is quoted."""
+    if isinstance(value, str) and (not value or value.strip(", ")):
+        value = [n.strip() for n in next(csv.reader([value], skipinitialspace=True), []) if n.strip()]
+    if isinstance(value, str) or not isinstance(value, Iterable) or isinstance(value, (dict, np.ndarray)):
+        raise ValueError(f"{what} is {value!r}; give names of columns, such as ['a', 'b']")  # noqa: TRY004
+    return tuple(dict.fromkeys(str(name) for name in value))
+
+
+def numbers_by_name(what: str, value: Any) -> dict[str, Any]:
+    """Return a dictionary of values by name, from a dictionary or from text such as a:2,b:0.5."""
+    if isinstance(value, str):
+        pairs = [p.rpartition(":") for p in next(csv.reader([value], skipinitialspace=True), []) if p.strip()]
+        found = {name.strip(): number.strip() for name, _, number in pairs}
+        value = found if len(found) == len(pairs) and "" not in found and (found or not value) else value
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} is {quoted(value)}; give a number for each name, such as a:2,b:0.5")  # noqa: TRY004
+    return {str(name): number for name, number in value.items()}
+
+
+def range_text(parameter: Parameter) -> str:
+    """Return the range of a parameter as text, such as " from 0 to 1"; empty without a lower bound."""
+    if parameter.low is not None and parameter.high is not None:
+        return f" from {parameter.low:g} to {parameter.high:g}"
+    return f" of at least {parameter.low:g}" if parameter.low is not None else ""
+
 
 METRICS: dict[str, Metric] = ShownRecords("name", "title", "range_text", "status", "summary")
 METHODS: dict[str, Method] = ShownRecords("name", "title", "parameters", "status", "summary")
@@ -400,3 +601,160 @@ def require_size(name: str, records: int, variables: int) -> None:
             raise NotApplicable(
                 f"{metric.name} needs at least {needed} {what} and the data have {found}; use another metric"
             )
+
+
+def check_parameters(method: Method, given: Mapping[str, Any]) -> None:
+    """Raise ValueError if a parameter of the method is unknown or its value is not allowed."""
+    for name, value in given.items():
+        parameter = parameter_named(method, name)
+        if not _is_by_stratum(parameter, value):
+            parameter_value(parameter, value)
+
+
+def _is_by_stratum(parameter: Parameter, value: Any) -> bool:
+    """Return True if a number is given by stratum, as {"north": 3} or "north:3"."""
+    several = isinstance(value, Mapping) or (isinstance(value, str) and ":" in value)
+    return several and parameter.numeric
+
+
+def parameters_of(method: Method, given: dict[str, Any]) -> dict[str, Any]:
+    """Return a checked value of every parameter of a method, the default where none is given."""
+    for name in given:
+        parameter_named(method, name)
+    return {p.name: parameter_value(p, given.get(p.name, p.default)) for p in method.parameters}
+
+
+def parameter_named(method: Method, name: str) -> Parameter:
+    """Return the parameter of a method by name; raise ValueError if the method has none such."""
+    for parameter in method.parameters:
+        if parameter.name == name:
+            return parameter
+    choices = ", ".join(parameter.name for parameter in method.parameters) or "none"
+    raise ValueError(f"method {method.name!r} has no parameter {name!r}; choose from: {choices}")
+
+
+def parameters_with_strata(method: Method, given: Mapping[str, Any], *, grouped: bool) -> dict[str, Any]:
+    """Return a checked value, or a dictionary of values by stratum, of every parameter of a method.
+
+    Parameters that are not given take their default. Where there are strata (`grouped`), a number may be
+    given by stratum, as a dictionary {"north": 3, "south": 5} or as text "north:3,south:5"; it is returned as
+    a dictionary.
+    """
+    for name in given:
+        parameter_named(method, name)
+    return {
+        p.name: _value_or_values_by_stratum(p, given.get(p.name, p.default), grouped=grouped)
+        for p in method.parameters
+    }
+
+
+def _value_or_values_by_stratum(parameter: Parameter, value: Any, *, grouped: bool) -> Any:
+    """Return the checked value of a parameter, or a dictionary of checked values by stratum."""
+    if not _is_by_stratum(parameter, value):
+        return parameter_value(parameter, value)
+    if not grouped:
+        raise ValueError(
+            f"{parameter.name} is {quoted(value)} and there are no strata; give one number, or strata"
+        )
+    numbers = numbers_by_name(parameter.name, value)
+    return {stratum: parameter_value(parameter, number) for stratum, number in numbers.items()}
+
+
+def require_one_value(method: Method, given: Mapping[str, Any]) -> None:
+    """Raise ValueError if a number is given by stratum, for a file that was masked as a whole."""
+    for name, value in given.items():
+        if _is_by_stratum(parameter_named(method, name), value):
+            raise ValueError(f"{name} is {quoted(value)} and the file was masked as a whole; give one number")
+
+
+def parameters_in_stratum(method: Method, parameters: Mapping[str, Any], stratum: str) -> dict[str, Any]:
+    """Return the parameters of one stratum, where some values are dictionaries by stratum."""
+    return {p.name: _value_in_stratum(p, parameters[p.name], stratum) for p in method.parameters}
+
+
+def _value_in_stratum(parameter: Parameter, value: Any, stratum: str) -> Any:
+    """Return the value of a parameter in one stratum; raise ValueError if that stratum has none."""
+    if not _is_by_stratum(parameter, value):
+        return value
+    if stratum not in value:
+        raise ValueError(
+            f"{parameter.name} has no value for stratum {quoted(stratum)}; give one for each stratum"
+        )
+    return value[stratum]
+
+
+def parameters_by_stratum(
+    method: Method, given: Mapping[str, Any], strata: Sequence[str], *, grouped: bool
+) -> list[dict[str, Any]]:
+    """Return a dictionary of checked parameters for each stratum, in the order of `strata`."""
+    values = parameters_with_strata(method, given, grouped=grouped)
+    for parameter in method.parameters:
+        if _is_by_stratum(parameter, values[parameter.name]):
+            require_known_strata(values[parameter.name], strata)
+    return [parameters_in_stratum(method, values, stratum) for stratum in strata]
+
+
+def function_options(method: Method, options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the options as the method's function takes them: column numbers instead of column names."""
+    found = dict(options)
+    for parameter in method.parameters:
+        value = options[parameter.name]
+        if parameter.kind is tuple:
+            require_known(value, names, f"column in {parameter.name}")
+            found[parameter.name] = tuple(names.index(name) for name in value)
+        elif parameter.kind is dict:
+            require_known(value, names, f"column in {parameter.name}")
+            numbers = [value.get(name, parameter.fill) for name in names]
+            found[parameter.name] = np.array(numbers, np.float64) if value else None
+    return found
+
+
+def options_of_columns(method: Method, options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the options without the entries for columns other than `names`."""
+    found = dict(options)
+    for parameter in method.parameters:
+        value = options[parameter.name]
+        if parameter.kind is tuple:
+            found[parameter.name] = tuple(name for name in value if name in names)
+        elif parameter.kind is dict:
+            found[parameter.name] = {name: number for name, number in value.items() if name in names}
+    return found
+
+
+def parameters_text(parameters: Mapping[str, Any]) -> str:
+    """Return parameters as text, as in "p=0.15, tails=0.05"."""
+    return ", ".join(f"{name}={value_text(value)}" for name, value in parameters.items())
+
+
+def method_text(method: str, parameters: Mapping[str, Any]) -> str:
+    """Return a method with its parameters as text, as in "rank_swap (p=0.15)"."""
+    return f"{method} ({parameters_text(parameters)})" if parameters else method
+
+
+def value_text(value: Any) -> str:
+    """Return a parameter's value as text that `parameter_value` reads back."""
+    if isinstance(value, tuple):
+        return ",".join(_quote_name(name) for name in value)
+    if isinstance(value, dict):
+        return ",".join(f"{_quote_name(name)}:{value_text(number)}" for name, number in value.items())
+    return format(value, ".15g") if isinstance(value, float) else str(value)
+
+
+def _quote_name(name: str) -> str:
+    """Return a name, in quotation marks if it has a comma or a quotation mark."""
+    return '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name
+
+
+def check_group_column(method: Method, name: str, known: Sequence[str]) -> None:
+    """Raise ValueError if the method forms no groups, or if the new column's name cannot be used."""
+    if method.groups is None:
+        able = ", ".join(other.name for other in METHODS.values() if other.groups is not None)
+        raise ValueError(f"{method.name} forms no groups of records to number; choose from: {able}")
+    check_new_column("group numbers", name, known)
+
+
+def check_new_column(what: str, name: object, known: Sequence[str]) -> None:
+    """Raise ValueError if a column that is added to a table cannot have this name."""
+    if not isinstance(name, str) or not name.strip() or name in (*known, "all"):
+        fact = f"cannot be named {name!r}, which " + ("is taken" if name in known else "tables do not take")
+        raise ValueError(f"the column for {what} {fact}; choose another name")

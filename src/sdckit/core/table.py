@@ -1,15 +1,16 @@
-"""Tables of any dataframe type: columns read as float64, results returned in the same type.
-
-pandas, polars, pyarrow and whatever else narwhals knows, lazy frames collected; anything with the Arrow
-stream interface; numpy arrays of one or two dimensions; lists of numbers. The caller's object is never
-changed.
-"""
+"""A table as it was given, of any type: its columns, its decimals, and the columns that are added to it."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
+from importlib import import_module
 from numbers import Integral, Real
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -17,14 +18,198 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
-from sdckit.core.decimal_cells import decimal_floats, loses_digits
-from sdckit.core.new_columns import decimal_series, float_series, integer_series
-from sdckit.core.quoting import refuse_patterns, shown
+from sdckit.core.checks import refuse_patterns, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats, Ints
+
+
+ENGINES = ("memory", "local", "spark")
+
+
+def is_path(data: object) -> bool:
+    """Return True for the path of a file or folder, or a list of such paths."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(isinstance(one, (str, PathLike)) for one in data)
+    return isinstance(data, (str, PathLike))
+
+
+def is_spark_frame(data: object) -> bool:
+    """Return True for a Spark DataFrame; Spark is not imported for the question."""
+    kind = type(data)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.")
+
+
+KINDS = ("polars", "pandas", "pyarrow")
+USUAL_KIND = "polars"
+
+
+def kind_of(frame: nw.DataFrame[Any] | None) -> str:
+    """Return the kind of a caller's dataframe; polars for arrays and for types that are not in `KINDS`."""
+    if frame is None:
+        return USUAL_KIND
+    if frame.implementation.is_pandas_like():
+        return "pandas"
+    return "pyarrow" if frame.implementation.is_pyarrow() else USUAL_KIND
+
+
+def converted(table: pl.DataFrame, kind: str | None, usual: str) -> Any:
+    """Return a table as "polars", "pandas" or "pyarrow"; as `usual` for None.
+
+    Raises
+    ------
+    ValueError
+        The kind is unknown, or its package is not installed.
+    """
+    wanted = checks.one_of("kind of dataframe", usual if kind is None else kind, KINDS)
+    if wanted == "polars":
+        return table
+    package = _package(wanted)
+    if wanted == "pyarrow":
+        return table.to_arrow()
+    return package.DataFrame(
+        {column.name: column.to_numpy() for column in table}
+    )  # polars' own needs pyarrow
+
+
+def _package(name: str) -> Any:
+    """Return an imported package; raise ValueError if it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ValueError(f"kind={name!r} needs the package {name}; pip install {name}") from error
+
+
+SAFE_DIGITS = 10**15  # a decimal of up to 15 digits comes back from float64 as it was
+EXACT_POWER = 22  # the largest power of ten that float64 holds exactly
+
+
+def decimal_floats(series: nw.Series[Any]) -> Floats:
+    """Return a column of decimals as the nearest floats, NaN where missing.
+
+    Raises ValueError if a float cannot hold the digits of a cell.
+    """
+    scale = getattr(series.dtype, "scale", None)
+    largest = max((abs(end) for end in (series.min(), series.max()) if end is not None), default=0)
+    if scale is not None and scale <= EXACT_POWER and largest * 10**scale < SAFE_DIGITS:
+        # pyarrow's floats may be neighbours of the nearest ones, which rounding finds.
+        near: Floats = np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
+        return near.round(scale)
+    cells = series.drop_nulls().to_list()
+    lost = next((cell for cell in cells if loses_digits(cell)), None)
+    if lost is not None:
+        raise ValueError(
+            f"column {series.name!r} has decimals that lose digits, such as {shown(lost)}; "
+            "leave it out with columns or round it to 15 digits"
+        )
+    values = np.full(len(series), np.nan)
+    values[~series.is_null().to_numpy()] = [float(cell) for cell in cells]
+    return values
+
+
+def loses_digits(cell: Decimal) -> bool:
+    """Return True if the shortest text of the nearest float is another decimal."""
+    return Decimal(repr(float(cell))) != cell
+
+
+NULLABLE = ("Int", "UInt", "Float")  # how pandas names its own types with missing cells
+
+
+def float_series(old: nw.Series[Any], values: Floats) -> nw.Series[Any]:
+    """Return floats in place of any column; a polars or pyarrow cell that was NaN, not null, stays so."""
+    if not old.implementation.is_pandas():
+        return _filled_like(old, values, nw.Float64())
+    fresh = nw.new_series(old.name, values, nw.Float64, backend=old.implementation)
+    kind = str(old.to_native().dtype)
+    if kind.endswith("[pyarrow]"):
+        return _as_pandas_type(fresh, "double[pyarrow]")
+    return _as_pandas_type(fresh, "Float64") if kind.startswith(NULLABLE) else fresh
+
+
+def integer_series(old: nw.Series[Any], values: Floats, *, keep: bool = True) -> nw.Series[Any]:
+    """Return whole numbers in place of any column, missing where NaN; floats where pandas cannot else.
+
+    With `keep`, they have the integer type of the column if it holds them; otherwise 64 bits.
+    """
+    kind = old.dtype if keep and holds_integers(old.dtype, values) else nw.Int64()
+    if not old.implementation.is_pandas():
+        return _filled_like(old, values, kind)
+    fresh = nw.new_series(old.name, values, nw.Float64, backend=old.implementation)
+    before = str(old.to_native().dtype)
+    if before.endswith("[pyarrow]"):
+        return _as_pandas_type(fresh, f"{str(kind).lower()}[pyarrow]")
+    if before.startswith(NULLABLE):
+        return _as_pandas_type(fresh, str(kind))
+    if np.isnan(values).any():  # numpy's integers have no missing cell
+        return fresh
+    return nw.new_series(old.name, values.astype(np.int64), kind, backend=old.implementation)
+
+
+def decimal_series(old: nw.Series[Any], values: Floats) -> nw.Series[Any]:
+    """Return decimals in the type of a column of decimals, missing where NaN; floats if they do not fit."""
+    kind = _decimal_type(old)
+    scale = getattr(kind, "scale", None)
+    if scale is None or not holds_decimals(kind.precision, scale, values):
+        return float_series(old, values)
+    cells = [None if np.isnan(value) else Decimal(f"{value:.{scale}f}") for value in values.tolist()]
+    native = old.to_native()
+    if old.implementation.is_polars():
+        return nw.from_native(type(native)(old.name, cells, kind), series_only=True)
+    pyarrow = nw.dependencies.get_pyarrow()
+    if old.implementation.is_pyarrow():
+        made = pyarrow.chunked_array([pyarrow.array(cells, kind)])
+        return nw.from_native(made, series_only=True).alias(old.name)
+    return nw.from_native(type(native)(cells, dtype=native.dtype, name=old.name), series_only=True)
+
+
+def holds_integers(kind: Any, values: Floats) -> bool:
+    """Return True if an integer type has room for whole numbers; False for a type of another kind."""
+    found = re.fullmatch(r"(U?)Int(\d+)", str(kind))
+    if found is None:
+        return False
+    bits = int(found[2])
+    low, high = (0, 2**bits - 1) if found[1] else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return bool(np.fmin.reduce(values, initial=0) >= low and np.fmax.reduce(values, initial=0) <= high)
+
+
+def holds_decimals(precision: int, scale: int, values: Floats) -> bool:
+    """Return True if a type with so many digits, `scale` of them decimals, holds all values unchanged."""
+    largest = float(np.fmax.reduce(np.abs(values), initial=0))
+    if Decimal(largest) >= Decimal(10) ** (precision - scale):
+        return False
+    return bool(((np.round(values, scale) == values) | np.isnan(values)).all())
+
+
+def _decimal_type(old: nw.Series[Any]) -> Any:
+    """Return the type of a column of decimals as its own library has it, with precision and scale."""
+    native = old.to_native()
+    if old.implementation.is_polars():
+        return native.dtype
+    return native.type if old.implementation.is_pyarrow() else getattr(native.dtype, "pyarrow_dtype", None)
+
+
+def _as_pandas_type(column: nw.Series[Any], kind: str) -> nw.Series[Any]:
+    """Return a pandas column in another type, NaN as its missing cell."""
+    return nw.from_native(column.to_native().astype(kind), series_only=True)
+
+
+def _filled_like(old: nw.Series[Any], values: Floats, kind: Any) -> nw.Series[Any]:
+    """Return a polars or pyarrow column with new values, null or NaN in missing cells as before."""
+    missing, backend = np.isnan(values), old.implementation
+    integer = kind.is_integer()
+    cells = np.where(missing, 0, values).astype(np.int64) if integer else values
+    fresh = nw.new_series(old.name, cells, nw.Int64 if integer else nw.Float64, backend=backend)
+    null = missing
+    if missing.any() and old.dtype.is_float():  # a cell that was NaN, not null, stays NaN
+        null = missing & ~(np.isnan(old.to_numpy()) & ~old.is_null().to_numpy())
+    if null.any():
+        present = nw.new_series(old.name, ~null, nw.Boolean, backend=backend)
+        nothing = nw.new_series(old.name, [None] * len(values), fresh.dtype, backend=backend)
+        fresh = fresh.zip_with(present, nothing)
+    return fresh if fresh.dtype == kind else fresh.cast(kind)
+
 
 LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
 MOST_DECIMALS = 15
@@ -382,3 +567,106 @@ def unchanged_columns(original: Floats, masked: Floats) -> Bools:
 def can_change(seen: Ints, low: Floats, high: Floats) -> Bools:
     """Return True for each column that masking should change: it has a value, and not one in many records."""
     return (seen > 0) & ~((low == high) & (seen > 1))
+
+
+USUAL_SHARE = 0.95  # share of the values of a column that decides about its step
+DIFFERENT = 10  # so many different values show that a step is no accident
+MULTIPLES = (125, 25, 12, 6, 5, 4, 3, 2)  # of a power of ten, coarsest first
+BLOCK = 10_000  # values that are looked at together
+
+
+def decimals_that_fit(values: Floats) -> int:
+    """Return a number whose bit d says whether all values have at most d decimals, for d below 15.
+
+    The bits that all parts of a column have in common are those of the whole column.
+    """
+    seen = values[np.abs(values) < LARGEST_INTEGER]  # larger values are whole numbers
+    return sum(1 << d for d in range(MOST_DECIMALS) if fits_decimals(seen, d))
+
+
+def fewest_decimals(fits: int) -> int:
+    """Return the number of decimals of a column, as `decimals_of` does, from its `decimals_that_fit`."""
+    return next((d for d in range(MOST_DECIMALS) if fits >> d & 1), MOST_DECIMALS)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The distance between neighbouring values of a column: a multiple of 10 to the power of -decimals."""
+
+    decimals: int  # negative for tens, hundreds and so on
+    multiple: int = 1
+
+    def rounded(self, values: Floats) -> Floats:
+        """Return the values rounded to multiples of the step; values beyond 2**53 are whole and stay."""
+        if self.multiple == 1 and self.decimals >= 0:
+            return round_column(values, self.decimals)
+        small = np.abs(values) < LARGEST_INTEGER
+        return np.where(small, self._nearest(np.where(small, values, 0.0)), values)
+
+    @property
+    def size(self) -> float:
+        """Distance between neighbouring multiples."""
+        return float(self.multiple * 10.0**-self.decimals)
+
+    def _nearest(self, values: Floats) -> Floats:
+        """Return the multiples of the step that are nearest to the values, exact to the last decimal."""
+        tens = 10.0 ** abs(self.decimals)  # a power below 1 would not be exact
+        if self.decimals >= 0:
+            return np.rint(values * tens / self.multiple) * self.multiple / tens + 0.0
+        return np.rint(values / (tens * self.multiple)) * (tens * self.multiple) + 0.0
+
+
+def usual_step(values: Floats) -> Step:
+    """Return the coarsest step that 95 % of a column's values share; the number of decimals if there is none.
+
+    Zeros, which are multiples of everything, do not count, and a value that many records have counts for at
+    most 5 % of them; a step coarser than the decimals is only taken from 10 different values on. So neither
+    one record with more decimals nor one frequent value decides about the step.
+    """
+    column = _Observed(values[(np.abs(values) < LARGEST_INTEGER) & (values != 0)])
+    finest = fewest_decimals(decimals_that_fit(values))
+    if finest == MOST_DECIMALS or column.values.size < DIFFERENT:
+        return Step(finest)
+    found = Step(finest)
+    for decimals in range(finest - 1, -MOST_DECIMALS, -1):
+        if not column.shares(Step(decimals)):
+            break
+        found = Step(decimals)
+    multiples = (Step(found.decimals, multiple) for multiple in MULTIPLES)
+    return next((step for step in multiples if column.shares(step)), found)
+
+
+def decimals_of_steps(steps: Sequence[Step] | None) -> list[int] | None:
+    """Return the decimals of each step; None for None."""
+    return None if steps is None else [step.decimals for step in steps]
+
+
+class _Observed:
+    """The values of a column that are neither missing nor 0, and how often each occurs."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+
+    def shares(self, step: Step) -> bool:
+        """Return True if 95 % of the values are multiples of a step, frequent ones counted as few."""
+        if not self._most_fit(step):
+            return False
+        different, counts = self.counted
+        fits = step.rounded(different) == different
+        return fits.sum() >= DIFFERENT and counts[fits].sum() >= USUAL_SHARE * counts.sum()
+
+    def _most_fit(self, step: Step) -> bool:
+        """Return True if 95 % of the values are multiples of a step; reads no further than it must."""
+        left = self.values.size - math.ceil(USUAL_SHARE * self.values.size)
+        for first in range(0, self.values.size, BLOCK):
+            part = self.values[first : first + BLOCK]
+            left -= int(np.count_nonzero(step.rounded(part) != part))
+            if left < 0:
+                return False
+        return True
+
+    @cached_property
+    def counted(self) -> tuple[Floats, Floats]:
+        """The different values, and for how many records each counts."""
+        different, counts = np.unique(self.values, return_counts=True)
+        return different, np.minimum(counts, max((1 - USUAL_SHARE) * self.values.size, 1.0))

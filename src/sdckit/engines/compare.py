@@ -1,32 +1,432 @@
-"""Compare an original and a masked file on an engine: two scans and the exchanges that metrics need."""
+"""Losses of two files larger than memory."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cached_property, partial, reduce
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from sdckit.core.checks import NotApplicable
-from sdckit.engines.comparison import EngineComparison
-from sdckit.engines.measure_ranks import measure_ranks
-from sdckit.engines.plan import Wanted
-from sdckit.engines.scan import Scan, ScanTotals, merge_scans
-from sdckit.engines.second_scan import Basis, DetailTotals, SecondScan, merge_details, shared_power
-from sdckit.engines.transport import Piece, Reads
-from sdckit.kernels.scaling import powers_of_two
-from sdckit.metrics.blocks.distributions import edge_positions, edges_between
-from sdckit.progress import track
+from sdckit.engines.plan import (
+    LEAST_SAMPLE,
+    NONE,
+    SAMPLED,
+    Counted,
+    Counting,
+    Part,
+    PiecePlan,
+    PiecesByBucket,
+    PlaceMasked,
+    PlaceOriginal,
+    RankMasked,
+    RankOriginal,
+    Rows,
+    Sampling,
+    Sending,
+    Splitters,
+    Wanted,
+    add_parts,
+    count_rows,
+    cut,
+    empty_bucket_part,
+    parts_of_cells,
+    unrelated_ranks,
+    weighted_cells,
+    with_counts,
+)
+from sdckit.engines.scan import (
+    Basis,
+    DetailTotals,
+    Scan,
+    ScanTotals,
+    SecondScan,
+    merge_details,
+    merge_scans,
+    shared_power,
+)
+from sdckit.engines.transport import Last, Piece, RankTotals, Reads, Stage, Transport
+from sdckit.kernels.ranks import (
+    TIES,
+    RankSums,
+    TieSummary,
+    level_without_midranks,
+    midrank_level,
+    shares_of_largest,
+)
+from sdckit.kernels.sums import powers_of_two
+from sdckit.metrics.blocks import (
+    NOT_ZERO,
+    CellSums,
+    Correlations,
+    Cost,
+    FileCorrelations,
+    QuantileGap,
+    Scaled,
+    edge_positions,
+    edges_between,
+    share_of_weight,
+    squared_cost,
+    unrelated_weight,
+    variable_scales,
+    without_rounding,
+)
+from sdckit.metrics.pair import ColumnFacts, Counts, MeanAndSpread
+from sdckit.progress import each, track
 
 if TYPE_CHECKING:
+    from sdckit.arrays import Floats
     from sdckit.core.registry import Metric
     from sdckit.engines.scan import Group
-    from sdckit.engines.totals import RankTotals
-    from sdckit.engines.transport import Transport
-    from sdckit.kernels.jit import Floats
-    from sdckit.metrics.blocks.cell_sums import Cost
+    from sdckit.metrics.blocks import Dominance
+
+
+T = TypeVar("T")
+
+
+def _known(value: T | None, what: str) -> T:
+    """Return a total; raise NotApplicable, naming what it is for, where the engine has none."""
+    if value is None:
+        raise NotApplicable(f"{what} cannot be computed for data read in blocks; leave it out")
+    return value
+
+
+@dataclass(frozen=True)
+class EngineComparison:
+    """Answers about the whole file or one stratum; see `Comparison` for what each is.
+
+    `details` is None where no second scan was run, `ranks` has None for variables without an exchange.
+    """
+
+    columns: tuple[str, ...]
+    weighted: bool
+    totals: ScanTotals
+    details: DetailTotals | None
+    ranks: Sequence[RankTotals | None]
+
+    # --- records, variables and missing cells ---
+
+    in_memory = None
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.totals.n
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+        return len(self.columns)
+
+    @property
+    def complete(self) -> bool:
+        """True if neither file has a missing cell."""
+        return bool((self.totals.both == self.n).all())
+
+    @property
+    def counts(self) -> Counts:
+        """Numbers of observed and missing cells of each variable."""
+        return self.totals.counts
+
+    @property
+    def kept_weight(self) -> Floats:
+        """Summed weight of the cells that both files have, for each variable."""
+        return self.totals.kept_weight
+
+    @property
+    def suppressed_weight(self) -> Floats:
+        """Summed weight of the cells missing in the masked file only, for each variable."""
+        return self.totals.suppressed_weight
+
+    @property
+    def complete_records(self) -> int:
+        """Number of records without a missing cell in either file."""
+        return int(self.totals.complete_original.count[0])
+
+    def variable(self, j: int) -> EngineVariable:
+        """Return what answers questions about variable j alone."""
+        return EngineVariable(self, j)
+
+    # --- cells ---
+
+    @cached_property
+    def spreads(self) -> Floats:
+        """Standard deviation (ddof 1, weighted) of each original variable; NaN below two values."""
+        return self.totals.spreads(weighted=self.weighted)
+
+    @property
+    def all_vary(self) -> bool:
+        """True where every original variable has a standard deviation above 0."""
+        return bool((self.spreads > 0).all())
+
+    @cached_property
+    def scales(self) -> Floats:
+        """Divisor of each variable's costs in IL1s: sqrt(2) standard deviations."""
+        return variable_scales(self.spreads)
+
+    @property
+    def cell_sums(self) -> CellSums:
+        """Sums of costs and weights, and counts of cells, of each variable."""
+        return self.totals.cells
+
+    # --- ranks ---
+
+    def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
+        """Return brMAE ("absolute"), brMSE ("squared") or another property of `RankSums` per variable."""
+        del rng
+        return np.array([getattr(self._rank_sums(j, ties), what) for j in range(self.p)])
+
+    def _rank_sums(self, j: int, ties: str) -> RankSums:
+        """Return the sums of rank distances of variable j under a tie rule; 0 below two records."""
+        if self.counts.both[j] < 2:
+            return RankSums(int(self.counts.both[j]), 0, 0)
+        return _known(self.ranks_of(j).sums.get(ties), f"the tie rule {ties!r}")
+
+    def ranks_of(self, j: int) -> RankTotals:
+        """Return the totals of variable j that need its values in order."""
+        return _known(self.ranks[j], "a comparison of sorted values")
+
+    def tie_summary(self, j: int) -> TieSummary:
+        """Return variable j's range of brMAE and brMSE over tie-breakings, and values in unrelated order."""
+        found = self.ranks_of(j)
+        lost = sum(_known(found.tie_sums, "the number of ties"))
+        levels = {ties: level_without_midranks(found.n, ties, has_ties=lost > 0) for ties in TIES}
+        if lost:
+            gap = _known(found.unrelated_ranks, "an unrelated order")
+            levels["average"] = midrank_level(found.n, gap, lost)
+        return TieSummary(lost > 0, self._rank_sums(j, "min"), self._rank_sums(j, "max"), levels)
+
+    def weighted_losses(self, j: int, what: Literal["values", "unrelated_values"]) -> tuple[float, float]:
+        """Return weighted brMAE and brMSE of variable j; NaN in unrelated order, which needs all records."""
+        if what == "unrelated_values":
+            return np.nan, np.nan
+        return _known(self.ranks_of(j).weighted, "a weighted rank distance")
+
+    # --- squared errors and moments ---
+
+    @property
+    def split_sums(self) -> tuple[Scaled, Scaled]:
+        """Each variable's sums of both parts of the squared error, marginal and permutation."""
+        sums, powers = np.zeros((2, self.p)), np.zeros(self.p, np.int32)
+        for j in np.flatnonzero(self.counts.both).tolist():
+            found = self.ranks_of(j)
+            sums[0, j] = _known(found.marginal, "a split of the squared error")
+            sums[1, j] = _known(found.permutation, "a split of the squared error")
+            powers[j] = 2 * found.power
+        marginal, permutation = sums
+        return Scaled(marginal, powers), Scaled(without_rounding(marginal, permutation), powers)
+
+    @property
+    def unrelated_squares(self) -> Scaled:
+        """Each variable's squared error for an unrelated order: the mean over all permutations."""
+        return Scaled(self.second.squares, 2 * shared_power(self.totals))
+
+    @property
+    def second(self) -> DetailTotals:
+        """Totals of the second scan."""
+        return _known(self.details, "a metric of the second pass")
+
+    @property
+    def correlations(self) -> Correlations:
+        """Correlations of the variables in both files, over the records complete in both."""
+        moments = self.totals.complete_original, self.totals.complete_masked
+        products = _known(self.second.products, "a correlation")
+        norms = [np.sqrt(one.squares) for one in moments]
+        return Correlations(*map(FileCorrelations, norms, products))
+
+
+@dataclass(frozen=True)
+class EngineVariable:
+    """Answers about one variable; see `VariableComparison` for what each is."""
+
+    file: EngineComparison
+    j: int
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """Number of records, which column is constant, and the heaviest weight."""
+        totals, j = self.file.totals, self.j
+        return ColumnFacts(
+            int(totals.both[j]),
+            bool(totals.shared_original.constant[j]),
+            bool(totals.shared_masked.constant[j]),
+            float(totals.heaviest[j]),
+            float(totals.kept_weight[j]),
+        )
+
+    def unrelated_cells(self, cost: Cost, zeros: str) -> tuple[float, float]:
+        """Return the sums of costs and of weights, as means over permutations of the masked values."""
+        file, j = self.file, self.j
+        used = file.cell_sums.used(cost, zeros)[j]
+        if not used or (cost.scale == "spread" and not file.spreads[j] > 0):
+            return np.nan, 0.0
+        if cost.scale != "value":
+            return self._unrelated_sum(cost), float(file.kept_weight[j])
+        costly = float(file.cell_sums.sums[j, NOT_ZERO])
+        share = 0.0 if zeros == "drop" else float(file.totals.masked_zeros[j] / file.counts.both[j])
+        weight = unrelated_weight(costly, float(file.cell_sums.zero_weights[j]), share)
+        return self._unrelated_sum(cost) if costly else 0.0, weight
+
+    def _unrelated_sum(self, cost: Cost) -> float:
+        """Return the sum of costs in unrelated order over the cells that have a cost."""
+        if cost.of is squared_cost:
+            squares = self.file.unrelated_squares
+            return float(np.ldexp(squares.mantissas[self.j], squares.exponents[self.j]))
+        ranks = self.file.ranks_of(self.j)
+        found = ranks.relative_cross_gaps if cost.scale == "value" else ranks.cross_gaps
+        total = float(np.ldexp(_known(found, "an unrelated order"), ranks.power))
+        return total / float(self.file.scales[self.j]) if cost.scale == "spread" else total
+
+    def arctan_sum(self, unit: float) -> float:
+        """Return the weighted sum of the changes of cells, bounded by the arctangent in this unit."""
+        name = "spread" if unit == self.file.spreads[self.j] else "raw"
+        return float(_known(self.file.second.arctan.get(name), "a bounded change")[self.j])
+
+    def dominance(self, cost: Cost) -> Dominance:
+        """Return the largest contributions of records to the sums that a loss publishes."""
+        return _known(self.file.second.dominance.get(cost), "a check for dominating records")[self.j]
+
+    def distribution_gap(self) -> float:
+        """Return the largest distance of the distribution functions in both files."""
+        found = self.file.ranks_of(self.j)
+        return share_of_weight(_known(found.largest_gap, "a gap of distributions"), found.n)
+
+    def bin_weights(self) -> tuple[Floats, Floats]:
+        """Return the weight of original and of masked values in quantile bins of the original."""
+        return _known(self.file.second.bins[self.j], "a binned distribution")
+
+    def quantile_gap(self) -> QuantileGap:
+        """Return the mean distance of original and masked values at the same quantile."""
+        found, j = self.file.ranks_of(self.j), self.j
+        columns = self.file.totals.shared_original, self.file.totals.shared_masked
+        unit = float(powers_of_two(np.array([one.largest[j] for one in columns])))
+        low = min(one.low[j] / unit / 4 for one in columns)
+        high = max(one.high[j] / unit / 4 for one in columns)
+        mean = _known(found.quantile_gaps, "a distance of quantiles") / found.n
+        return QuantileGap(float(np.ldexp(mean, found.power - 2) / unit), float(high - low), unit)
+
+    def means_and_spreads(self) -> tuple[MeanAndSpread, MeanAndSpread]:
+        """Return mean and standard deviation in both files, without weights."""
+        ours, theirs = (
+            MeanAndSpread(float(one.means[self.j]), float(one.spreads(weighted=False)[self.j]))
+            for one in (self.file.totals.shared_original, self.file.totals.shared_masked)
+        )
+        return ours, theirs
+
+
+COUNTING = 0.3  # share of the progress that sampling and counting take, before the exchange
+
+
+def measure_ranks(
+    transport: Transport, sizes: Mapping[Piece, int], wanted: Mapping[Piece, Wanted]
+) -> dict[Piece, RankTotals]:
+    """Return the totals of each piece, given its number of rows with a value in both files."""
+    nothing = Splitters.of(Rows(NONE, NONE, NONE))
+    plans = [
+        PiecePlan(piece, one, sizes[piece], nothing, nothing) for piece, one in wanted.items() if sizes[piece]
+    ]
+    found = {piece: RankTotals(0) for piece in wanted}
+    for group in each("ranking", _groups(plans, together=transport.together)):
+        names = tuple(dict.fromkeys(plan.piece.variable for plan in group))
+        found |= _measure_group(transport, group, Reads(names, names))
+    return found
+
+
+def _groups(plans: Sequence[PiecePlan], *, together: bool) -> list[list[PiecePlan]]:
+    """Return the plans that are exchanged in one go: all of them, or those of each variable."""
+    groups: dict[str, list[PiecePlan]] = {}
+    for plan in plans:
+        groups.setdefault("" if together else plan.piece.variable, []).append(plan)
+    return list(groups.values())
+
+
+def _measure_group(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> dict[Piece, RankTotals]:
+    """Return the totals of some pieces that are exchanged together."""
+    with track("ranking", 1.0) as report:
+        report(0.0, COUNTING / 2)
+        plans = _cut(transport, plans, reads)
+        report(COUNTING / 2, COUNTING / 2)
+        plans = _counted(transport, plans, reads)
+        report(COUNTING, 1 - COUNTING)
+        parts = _exchanged(transport, plans, reads)
+    found = {}
+    for plan in plans:
+        buckets = range(plan.first_bucket, plan.first_bucket + plan.buckets)
+        every = [parts.get(bucket) or empty_bucket_part(plan, bucket) for bucket in buckets]
+        cells = weighted_cells(plan) if plan.wanted.ties == "weights" else parts_of_cells(plan)
+        found[plan.piece] = _totals(plan, add_parts([*every, *cells]))
+    return found
+
+
+def _exchanged(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> dict[int, Part]:
+    """Return the sums over the rows of each bucket; either all pieces have weights or none."""
+    pieces, weighted = PiecesByBucket(plans), plans[0].wanted.ties == "weights"
+    stage: Stage = PlaceOriginal(pieces) if weighted else RankOriginal(pieces)
+    last: Last = PlaceMasked(pieces) if weighted else RankMasked(pieces)
+    return transport.exchange(Sending(plans), reads, [stage], last, step="ranking")
+
+
+def _cut(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> list[PiecePlan]:
+    """Return the plans with splitters, drawn from a sample, where a piece is too large for a bucket."""
+    large = [plan for plan in plans if plan.n > transport.bucket_rows]
+    if not large:
+        return list(plans)
+    wanted = [max(LEAST_SAMPLE, SAMPLED * plan.n // transport.bucket_rows) for plan in large]
+    shares = [number / plan.n for number, plan in zip(wanted, large, strict=True)]
+    samples = transport.scan(Sampling(large, shares), reads, step="sampling")
+    cuts = {}
+    for plan, parts in zip(large, zip(*samples, strict=True), strict=True):
+        rows = Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        cuts[plan.piece] = cut(plan, rows, transport.bucket_rows)
+    return [cuts.get(plan.piece, plan) for plan in plans]
+
+
+def _counted(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> list[PiecePlan]:
+    """Return the plans with the number of rows in each bucket; a piece of one bucket needs no scan."""
+    scanned = [
+        plan for plan in plans if plan.original.number or plan.wanted.streams or plan.wanted.ties == "weights"
+    ]
+    blocks = transport.scan(Counting(scanned), reads, step="counting") if scanned else []
+    found: dict[Piece, Counted] = {}
+    for plan, parts in zip(scanned, zip(*blocks, strict=True), strict=False):
+        found[plan.piece] = reduce(Counted.plus, parts)
+    return with_counts(
+        plans, [found[plan.piece] if plan.piece in found else count_rows(plan) for plan in plans]
+    )
+
+
+def _totals(plan: PiecePlan, part: Part) -> RankTotals:
+    """Return the totals of a piece from the sum over all its rows."""
+    floats = defaultdict(float, part.floats)  # a piece whose rows are all in cells may have none of some sum
+    found: dict[str, Any] = {"power": plan.wanted.power, "order_statistics": part.ordered}
+    if plan.wanted.streams:
+        found["cross_gaps"] = floats["cross gaps"] * plan.wanted.unit
+        found["relative_cross_gaps"] = floats["relative cross gaps"] * plan.wanted.unit
+        found["largest_gap"] = part.largest.get("gap", 0)
+    if plan.wanted.ties == "weights":
+        return RankTotals(plan.n, weighted=_weighted_losses(part), **found)
+    sums = dict(part.ranks)
+    ties = part.whole.get("ties", 0), part.whole.get("masked ties", 0)
+    if plan.wanted.expected:
+        squared = sums["average"].squared4 + sum(ties) / 3
+        sums["expected"] = RankSums(plan.n, 2 * floats["expected"], squared)
+    if plan.wanted.ties == "values":
+        found["unrelated_ranks"] = unrelated_ranks(plan.n, part)
+    if plan.wanted.streams:
+        found["quantile_gaps"] = floats["quantile gaps"]
+        found |= {name: floats[name] for name in ("marginal", "permutation")}
+    return RankTotals(plan.n, sums, ties, **found)
+
+
+def _weighted_losses(part: Part) -> tuple[float, float] | None:
+    """Return weighted brMAE and brMSE; None for a single record, whose largest distance is 0."""
+    floats = part.floats
+    largest = floats["reach"], 4 * floats["squares"]
+    return shares_of_largest((floats["absolute"], floats["squared"]), largest) if min(largest) > 0 else None
+
 
 SCANNING = 0.15  # share of the progress that each of the two scans takes
 ROW_RULES = frozenset({"first", "last"})  # tie rules that depend on the order of rows

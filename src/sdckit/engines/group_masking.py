@@ -1,43 +1,565 @@
-"""Microaggregation of files that do not fit into memory: MDAV within blocks of similar records.
-
-A tree grown on a sample cuts each stratum into blocks; every block goes to one task, which forms its groups
-from records in the order of their row numbers.
-"""
+"""Masking of groups, ranks and tails larger than memory."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.engines.record_tree import Node, blocks_of_points, count_blocks, grow, without_small_blocks
-from sdckit.engines.row_parts import RowParts, by_bucket, joined
-from sdckit.engines.transport import Reads
-from sdckit.engines.value_buckets import CHOICE
-from sdckit.engines.whole_columns import matrix_of, strata_in
-from sdckit.kernels.scaling import deviations_from
-from sdckit.masking.mask_matrix import apply
-from sdckit.masking.pca_microaggregation import (
+from sdckit.engines.row_parts import RowParts, by_bucket, joined, matrix_of, strata_in
+from sdckit.engines.transport import (
+    Message,
+    Node,
+    Reads,
+    blocks_of_points,
+    count_blocks,
+    grow,
+    without_small_blocks,
+)
+from sdckit.kernels.draws import CellDraws
+from sdckit.kernels.ranks import sorted_rows, value_buckets
+from sdckit.kernels.sums import deviations_from, exact_sum, rounded_mean
+from sdckit.masking.coding import column_tails, joined_codes, median_rank
+from sdckit.masking.mask_table import apply
+from sdckit.masking.microaggregation import (
+    FEWEST,
     SAMPLE,
     groups_in_block,
     largest_block,
     loss_note,
+    run_aggregates,
     sample_words,
 )
+from sdckit.masking.swapping import partner_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from sdckit.core.in_blocks import WholeColumns
-    from sdckit.core.registry import Method
-    from sdckit.engines.transport import Block, Message, Transport
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.arrays import Floats, Ints
+    from sdckit.core.registry import Method, WholeColumns
+    from sdckit.engines.transport import Block, Transport
+    from sdckit.masking.coding import Codes, Tail
+
+
+FULL_BUCKET = 0.7  # share of the largest size of a bucket that is aimed at: samples miss it now and then
+PER_BUCKET = 64  # sampled values to a bucket
+CHOICE = CellDraws.of(b"sample")  # which rows are sampled: the same in all engines, and no secret
+
+
+def values_by_piece(block: Block, names: Sequence[str]) -> Iterator[tuple[int, Ints, Floats]]:
+    """Yield number, rows within the block and values of each piece: a column in a stratum, without gaps."""
+    p = len(names)
+    for stratum, rows in strata_in(block):
+        for j, name in enumerate(names):
+            values = block.original[name][rows]
+            seen = ~np.isnan(values)
+            yield stratum * p + j, rows[seen], values[seen]
+
+
+@dataclass(frozen=True)
+class SampleValues:
+    """Task: the values of rows that are chosen by their number alone, by piece."""
+
+    names: tuple[str, ...]
+    rate: float
+
+    def __call__(self, block: Block) -> dict[int, Floats]:
+        """Return the sampled values of each piece of the block."""
+        chosen = CHOICE.uniforms(np.arange(block.first, block.first + block.rows), 0) < self.rate
+        return {piece: values[chosen[rows]] for piece, rows, values in values_by_piece(block, self.names)}
+
+
+@dataclass(frozen=True)
+class CountCells:
+    """Task: how many values of a block lie in each cell of each piece."""
+
+    names: tuple[str, ...]
+    splitters: tuple[Floats, ...]
+
+    def __call__(self, block: Block) -> tuple[int, dict[int, Ints]]:
+        """Return the number of the block's first row, and the counts of each piece."""
+        return block.first, {
+            piece: np.bincount(
+                value_buckets(values, self.splitters[piece]), minlength=2 * len(self.splitters[piece]) + 1
+            )
+            for piece, _, values in values_by_piece(block, self.names)
+        }
+
+
+@dataclass(frozen=True)
+class PieceBuckets:
+    """The buckets of a piece, numbered from `base` on; bucket b has the ranks starts[b] to starts[b + 1] - 1.
+
+    `bucket` is the first bucket of each cell, `before` the number of values in a cell that is cut by rank
+    before each block, by the block's first row.
+    """
+
+    base: int
+    splitters: Floats
+    bucket: Ints
+    starts: Ints
+    first_rank: Ints  # of each cell
+    cut: frozenset[int]  # cells that are cut by rank
+    before: Mapping[int, Mapping[int, int]]
+
+    @property
+    def n(self) -> int:
+        """Number of values."""
+        return int(self.starts[-1])
+
+    def of_values(self, values: Floats, block: int) -> Ints:
+        """Return the bucket of each value of a block, from its first row's number; values in row order."""
+        cells = value_buckets(values, self.splitters)
+        found = self.bucket[cells]
+        for cell in self.cut:
+            here = np.flatnonzero(cells == cell)
+            ranks = self.first_rank[cell] + self.before[block].get(cell, 0) + np.arange(here.size)
+            found[here] = self.of_ranks(ranks) - self.base
+        return found + self.base
+
+    def of_ranks(self, ranks: Ints) -> Ints:
+        """Return the bucket of each rank."""
+        return np.searchsorted(self.starts, ranks, "right") - 1 + self.base
+
+    def interval(self, bucket: int) -> tuple[int, int]:
+        """Return the first rank of a bucket and the one after its last."""
+        return int(self.starts[bucket - self.base]), int(self.starts[bucket - self.base + 1])
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """The buckets of all pieces of a file, numbered through."""
+
+    pieces: tuple[PieceBuckets, ...]
+
+    def piece_of(self, bucket: int) -> int:
+        """Return the number of the piece that a bucket belongs to."""
+        bases = [one.base for one in self.pieces]
+        return int(np.searchsorted(bases, bucket, "right")) - 1
+
+
+def find_buckets(transport: Transport, names: tuple[str, ...], sizes: Sequence[int], largest: int) -> Buckets:
+    """Return buckets of at most about `largest` values for pieces of these sizes, by a sample and a count."""
+    wanted = [max(1, -(-n // max(int(FULL_BUCKET * largest), 1))) for n in sizes]
+    splitters = _splitters(transport, names, sizes, wanted)
+    task = CountCells(names, splitters)
+    counts = dict(transport.scan(task, Reads(names), step="counting ranks"))
+    pieces: list[PieceBuckets] = []
+    base = 0
+    for piece, cuts in enumerate(splitters):
+        empty = np.zeros(2 * len(cuts) + 1, np.int64)
+        by_block = {first: found.get(piece, empty) for first, found in sorted(counts.items())}
+        made = _piece_buckets(base, cuts, by_block, largest)
+        pieces.append(made)
+        base += len(made.starts) - 1
+    return Buckets(tuple(pieces))
+
+
+def _splitters(
+    transport: Transport, names: tuple[str, ...], sizes: Sequence[int], wanted: Sequence[int]
+) -> tuple[Floats, ...]:
+    """Return the values that cut each piece into so many buckets, from a sample; none for one bucket."""
+    rates = [PER_BUCKET * buckets / n for n, buckets in zip(sizes, wanted, strict=True) if buckets > 1]
+    if not rates:
+        return tuple(np.empty(0) for _ in sizes)
+    task = SampleValues(names, min(1.0, max(rates)))
+    parts: list[list[Floats]] = [[] for _ in sizes]
+    for found in transport.scan(task, Reads(names), step="sampling"):
+        for piece, values in found.items():
+            parts[piece].append(values)
+    result = []
+    for values, buckets in zip(parts, wanted, strict=True):
+        ordered = np.sort(np.concatenate(values)) if values else np.empty(0)
+        places = np.arange(1, buckets) * ordered.size // buckets
+        result.append(np.unique(ordered[places]) if ordered.size else np.empty(0))
+    return tuple(result)
+
+
+def _piece_buckets(base: int, splitters: Floats, by_block: Mapping[int, Ints], largest: int) -> PieceBuckets:
+    """Return the buckets of a piece from the counts of its cells by block."""
+    total = np.sum(list(by_block.values()), axis=0)
+    bucket = np.zeros(len(total), np.int64)
+    starts, held, cut = [0], 0, set()
+    ranks = np.append(0, np.cumsum(total))
+    for cell, (first, end) in enumerate(pairwise(ranks.tolist())):
+        if held and held + end - first > largest:
+            starts.append(first)
+            held = 0
+        bucket[cell] = len(starts) - 1
+        held += end - first
+        if cell % 2 and end - first > largest:
+            cut.add(cell)
+            starts.extend(range(first + largest, end, largest))
+            held = end - starts[-1]
+    before = {}
+    passed = np.zeros(len(total), np.int64)
+    for first, counts in by_block.items():
+        before[first] = {cell: int(passed[cell]) for cell in cut}
+        passed = passed + counts
+    return PieceBuckets(
+        base, splitters, bucket, np.array([*starts, int(ranks[-1])]), ranks[:-1], frozenset(cut), before
+    )
+
+
+Ranks = dict[int, set[int]]  # wanted ranks of each piece
+Found = dict[int, dict[int, float]]  # values by piece and rank
+
+
+@dataclass(frozen=True)
+class SendWanted:
+    """First step: send the values of those buckets that hold a wanted rank."""
+
+    names: tuple[str, ...]
+    buckets: Buckets
+    wanted: frozenset[int]
+
+    def __call__(self, block: Block) -> Iterator[Message]:
+        """Yield the messages of a block of rows."""
+        for piece, _, values in values_by_piece(block, self.names):
+            found = self.buckets.pieces[piece].of_values(values, block.first)
+            for message in by_bucket(found, 0, values):
+                if message.bucket in self.wanted:
+                    yield message
+
+
+@dataclass(frozen=True)
+class ValuesAtRanks:
+    """Last stage: the values at the wanted ranks of a bucket."""
+
+    buckets: Buckets
+    ranks: Mapping[int, set[int]]
+
+    def __call__(self, bucket: int, messages: Sequence[Message]) -> dict[int, float]:
+        """Return the value at each wanted rank of the bucket."""
+        piece = self.buckets.piece_of(bucket)
+        first, end = self.buckets.pieces[piece].interval(bucket)
+        ordered = np.sort(joined(messages, 0, 1)[0])
+        return {rank: float(ordered[rank - first]) for rank in self.ranks[piece] if first <= rank < end}
+
+
+def values_at_ranks(
+    transport: Transport, names: tuple[str, ...], sizes: Sequence[int], ranks: Ranks
+) -> Found:
+    """Return the values at some ranks, from 0, of pieces with so many values."""
+    result: Found = {piece: {} for piece in ranks}
+    if not any(ranks.values()):
+        return result
+    buckets = find_buckets(transport, names, sizes, transport.bucket_rows)
+    wanted = {
+        int(number)
+        for piece, some in ranks.items()
+        for number in buckets.pieces[piece].of_ranks(np.array(sorted(some), np.int64))
+    }
+    first = SendWanted(names, buckets, frozenset(wanted))
+    last = ValuesAtRanks(buckets, ranks)
+    for bucket, found in transport.exchange(first, Reads(names), [], last, step="finding cuts").items():
+        result[buckets.piece_of(bucket)] |= found
+    return result
+
+
+class Beyond(NamedTuple):
+    """Number and exact sum of the values from a cut on, seen from the side of the tail."""
+
+    number: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class SumTails:
+    """Task: number and exact sum of the values of each piece beyond the cuts of both tails."""
+
+    names: tuple[str, ...]
+    cuts: tuple[tuple[float, float], ...]  # of each piece, each seen from its own side
+
+    def __call__(self, block: Block) -> dict[int, tuple[Beyond, Beyond]]:
+        """Return counts and sums of the pieces of a block."""
+        return {
+            piece: (_beyond(values, self.cuts[piece][0]), _beyond(-values, self.cuts[piece][1]))
+            for piece, _, values in values_by_piece(block, self.names)
+        }
+
+
+def _beyond(values: Floats, cut: float) -> Beyond:
+    """Return number and exact sum of the values from a cut on."""
+    chosen = values[values >= cut]
+    return Beyond(chosen.size, exact_sum(chosen))
+
+
+def with_codes(
+    transport: Transport,
+    names: tuple[str, ...],
+    columns: list[WholeColumns],
+    options: Sequence[Mapping[str, Any]],
+) -> list[WholeColumns]:
+    """Return the facts on each stratum with the codes of its columns, for the options of each stratum."""
+    p = len(names)
+    sizes = [int(n) for one in columns for n in one.seen]
+    tails = [pair for chosen in options for pair in _tails(chosen, p)]
+    replaces = [str(chosen["replace"]) for chosen in options for _ in range(p)]
+    ranks = {
+        piece: _wanted_ranks(tails[piece], n, limit=replaces[piece] == "limit")
+        for piece, n in enumerate(sizes)
+    }
+    values = values_at_ranks(transport, names, sizes, ranks)
+    cuts = [_cuts(tails[piece], n, values[piece]) for piece, n in enumerate(sizes)]
+    sums = _sum_tails(transport, names, cuts)
+    means = [float(mean) for one in columns for mean in one.means]
+    codes: list[Codes] = []
+    for piece, n in enumerate(sizes):
+        middle = means[piece] if replaces[piece] == "mean" else values[piece].get(median_rank(n), math.nan)
+        ends = [
+            (cut, tail.code(cut, replaces[piece], found.number, rounded_mean(found.total, found.number)))
+            for cut, tail, found in zip(cuts[piece], tails[piece], sums[piece], strict=True)
+        ]
+        codes.append(joined_codes(ends[0], ends[1], middle))
+    few = [
+        any(t.by_limit and 0 < b.number < FEWEST for t, b in zip(tails[piece], sums[piece], strict=True))
+        for piece in range(len(sizes))
+    ]
+    return [
+        replace(one, codes=tuple(codes[i * p : (i + 1) * p]), few_coded=any(few[i * p : (i + 1) * p]))
+        for i, one in enumerate(columns)
+    ]
+
+
+def _tails(options: Mapping[str, Any], p: int) -> list[tuple[Tail, Tail]]:
+    """Return both tails of each of p columns as options ask for them."""
+    chosen = {name: options[name] for name in ("top", "bottom", "above", "below")}
+    return column_tails(p, **chosen)
+
+
+def _wanted_ranks(tails: tuple[Tail, Tail], n: int, *, limit: bool) -> set[int]:
+    """Return the ranks at which tails of n values begin by their shares, and maybe the median's."""
+    upper, lower = (tail.count(n) for tail in tails)
+    found = ({n - upper} if upper else set()) | ({lower - 1} if lower else set())
+    return found | ({median_rank(n)} if limit and n else set())
+
+
+def _cuts(tails: tuple[Tail, Tail], n: int, values: Mapping[int, float]) -> tuple[float, float]:
+    """Return the least coded value of each tail, seen from its own side."""
+    upper, lower = tails
+    high, low = values.get(n - upper.count(n), math.nan), values.get(lower.count(n) - 1, math.nan)
+    return upper.cut(n, high), lower.cut(n, -low)
+
+
+def _sum_tails(
+    transport: Transport, names: tuple[str, ...], cuts: Sequence[tuple[float, float]]
+) -> list[tuple[Beyond, Beyond]]:
+    """Return number and exact sum of the values in both tails of each piece."""
+    sums = [(Beyond(), Beyond()) for _ in cuts]
+    for found in transport.scan(SumTails(names, tuple(cuts)), Reads(names), step="adding up tails"):
+        for piece, both in found.items():
+            sums[piece] = (_plus(sums[piece][0], both[0]), _plus(sums[piece][1], both[1]))
+    return sums
+
+
+def _plus(one: Beyond, other: Beyond) -> Beyond:
+    """Return number and sum of two sets of values together."""
+    return Beyond(one.number + other.number, one.total + other.total)
+
+
+VALUES, PARTNERS, ROWS, MOVED = range(4)  # kinds of messages
+STRETCH = 1 << 20  # ranks whose partners are sent at once
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Rank swapping of one piece: number of values, largest move, direction, and the draws."""
+
+    n: int
+    window: int
+    downwards: bool
+    draws: CellDraws
+
+    def partners(self) -> Iterator[tuple[int, Ints]]:
+        """Yield the first rank of each stretch and the ranks that its ranks swap with."""
+        first = 0
+        for found in partner_ranks(self.n, self.window, self.draws.sequence(), STRETCH):
+            end = first + found.size
+            if self.downwards:
+                yield self.n - end, (self.n - 1 - found)[::-1]
+            else:
+                yield first, found
+            first = end
+
+
+@dataclass(frozen=True)
+class SendValues:
+    """First step: send each value with its row to the bucket of its rank, and the partners of ranks."""
+
+    names: tuple[str, ...]
+    buckets: Buckets
+    parts: RowParts
+    skipped: frozenset[int] = frozenset()  # pieces with too few values
+    swaps: Mapping[int, Swap] | None = None
+
+    def __call__(self, block: Block) -> Iterator[Message]:
+        """Yield the messages of a block of rows."""
+        yield self.parts.touches(block, 0)
+        for piece, rows, values in values_by_piece(block, self.names):
+            if piece not in self.skipped:
+                buckets = self.buckets.pieces[piece].of_values(values, block.first)
+                yield from by_bucket(buckets, VALUES, values, rows + block.first)
+        for number, (piece, swap) in enumerate((self.swaps or {}).items()):
+            planned_at = number * self.parts.rows // len(self.swaps or ())
+            if block.first <= planned_at < block.first + block.rows:
+                yield from self._partners(piece, swap)
+
+    def _partners(self, piece: int, swap: Swap) -> Iterator[Message]:
+        """Yield the partners of all ranks of a piece to the buckets that hold these ranks."""
+        found = self.buckets.pieces[piece]
+        for first, partners in swap.partners():
+            ranks = np.arange(first, first + partners.size)
+            yield from by_bucket(found.of_ranks(ranks), PARTNERS, ranks, partners)
+
+
+def _sorted(messages: Sequence[Message]) -> tuple[Floats, Ints]:
+    """Return the values of a bucket in ascending order, equal ones by row, and their rows."""
+    values, rows = joined(messages, VALUES, 2)
+    order = sorted_rows(values)[0]
+    return values[order], rows[order].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class SwapValues:
+    """Stage: send each value to the rank that it swaps with, and keep the rows in the order of ranks."""
+
+    buckets: Buckets
+    parts: RowParts
+
+    def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
+        """Yield the messages of a bucket of ranks."""
+        yield from touched(bucket, messages)
+        values, rows = _sorted(messages)
+        if not values.size:
+            return
+        piece = self.buckets.pieces[self.buckets.piece_of(bucket)]
+        first = piece.interval(bucket)[0]
+        ranks, partners = joined(messages, PARTNERS, 2)
+        to = np.empty(values.size, np.int64)
+        to[ranks - first] = partners
+        yield Message(bucket, ROWS, (rows,))
+        owner = piece.of_ranks(to)
+        yield from by_bucket(owner, MOVED, to - piece.starts[owner - piece.base], values)
+
+
+@dataclass(frozen=True)
+class ReturnSwapped:
+    """Stage: hand the values that arrived at the ranks of a bucket to the rows of these ranks."""
+
+    buckets: Buckets
+    parts: RowParts
+    columns: int
+
+    def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
+        """Yield the messages of a bucket of ranks."""
+        yield from self.parts.passed_on(messages)
+        (rows,) = joined(messages, ROWS, 1)
+        if rows.size:
+            places, moved = joined(messages, MOVED, 2)
+            values = np.empty(rows.size)
+            values[places] = moved
+            yield from self.parts.sent(self.buckets.piece_of(bucket) % self.columns, rows, values)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs of k neighbouring ranks of a piece with n values, what is left over in the last run."""
+
+    n: int
+    k: int
+    aggregate: str
+
+    @property
+    def last(self) -> int:
+        """First rank of the last run."""
+        return max(self.n // self.k - 1, 0) * self.k
+
+    def begin(self, rank: int) -> int:
+        """Return the first rank of the run that a rank belongs to."""
+        return min(rank // self.k * self.k, self.last)
+
+    def end(self, rank: int) -> int:
+        """Return the rank after the run that a rank belongs to."""
+        return self.n if rank >= self.last else self.begin(rank) + self.k
+
+    def published(self, first: int, values: Floats) -> Floats:
+        """Return what is published of ascending values from rank `first` on, which make whole runs."""
+        starts = np.arange(first, min(self.last, first + values.size - 1) + 1, self.k) - first
+        return run_aggregates(values, starts, self.k, self.aggregate)
+
+
+@dataclass(frozen=True)
+class SendRuns:
+    """Stage: send sorted values to the bucket in which their run begins."""
+
+    buckets: Buckets
+    parts: RowParts
+    runs: Mapping[int, Runs]
+
+    def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
+        """Yield the messages of a bucket of ranks."""
+        yield from touched(bucket, messages)
+        values, rows = _sorted(messages)
+        if not values.size:
+            return
+        number = self.buckets.piece_of(bucket)
+        piece, runs = self.buckets.pieces[number], self.runs[number]
+        first, end = piece.interval(bucket)
+        begin = runs.begin(first)
+        cut = min(runs.end(first), end) if begin < first else first  # up to there, an earlier bucket's run
+        if cut > first:
+            owner = int(piece.of_ranks(np.array([begin]))[0])
+            yield Message(owner, MOVED, (np.array([first]), values[: cut - first], rows[: cut - first]))
+        if end > cut:
+            yield Message(bucket, MOVED, (np.array([cut]), values[cut - first :], rows[cut - first :]))
+
+
+@dataclass(frozen=True)
+class AverageRuns:
+    """Stage: aggregate the runs that begin in a bucket and hand the results to their rows."""
+
+    buckets: Buckets
+    parts: RowParts
+    runs: Mapping[int, Runs]
+    columns: int
+
+    def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
+        """Yield the messages of a bucket of ranks."""
+        yield from self.parts.passed_on(messages)
+        found = sorted(
+            (message for message in messages if message.kind == MOVED), key=lambda one: int(one.arrays[0][0])
+        )
+        if not found:
+            return
+        firsts, values, rows = joined(found, MOVED, 3)
+        number = self.buckets.piece_of(bucket)
+        published = self.runs[number].published(int(firsts[0]), values)
+        yield from self.parts.sent(number % self.columns, rows, published)
+
+
+def touched(bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
+    """Yield the messages that name parts of rows again, to the same bucket of the next stage."""
+    for message in messages:
+        if message.kind < 0:
+            yield message._replace(bucket=bucket)
+
+
+def stages_of(
+    how: str, buckets: Buckets, parts: RowParts, columns: int, runs: Mapping[int, Runs]
+) -> list[Any]:
+    """Return the stages of rank swapping ("swap") or individual ranking ("runs")."""
+    if how == "swap":
+        return [SwapValues(buckets, parts), ReturnSwapped(buckets, parts, columns)]
+    return [SendRuns(buckets, parts, runs), AverageRuns(buckets, parts, runs, columns)]
+
 
 EXACT = 1_000_000  # most records among which MDAV forms groups at once
 PER_BLOCK, MOST = 400, 500_000  # sampled records for each block, and at most
-FULL = 0.95  # share of the largest size of a block that is aimed at: samples miss it now and then
+FULL_BLOCK = 0.95  # share of the largest size of a block that is aimed at: samples miss it now and then
 
 
 @dataclass(frozen=True)
@@ -214,7 +736,7 @@ def _blocks_wanted(transport: Transport, method: Method, n: int, options: Mappin
     """Return into how many blocks n records are cut; ValueError for too many records in one block."""
     if "block" in options:
         largest = largest_block(options["k"], options["block"])
-        return 1 if n <= largest else -(-n // max(int(FULL * largest), 1))
+        return 1 if n <= largest else -(-n // max(int(FULL_BLOCK * largest), 1))
     most = min(EXACT, transport.bucket_rows)
     if n > most:
         raise ValueError(

@@ -1,42 +1,233 @@
-"""Mask Parquet files that do not fit into memory: `mask_files`."""
+"""Mask files larger than memory."""
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
-from sdckit.core import checks, randomness, registry, settings
-from sdckit.core.decimals import fewest_decimals
+from sdckit.core import checks, randomness, registry
+from sdckit.core.checks import plural, quoted
 from sdckit.core.disclosure import Disclosure
-from sdckit.core.registry import METHODS
-from sdckit.core.roles import resolve_roles
-from sdckit.core.table import Table
-from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
-from sdckit.engines.finishing import Finish, FinishCounts
-from sdckit.engines.mask_job import MaskJob
-from sdckit.engines.parquet_output import Output, PartWriter, published_type, required_schema
-from sdckit.engines.rule_scan import count_broken, declared_rules, rule_columns
+from sdckit.core.registry import METHODS, check_parameters, function_options, parameters_by_stratum
+from sdckit.core.roles import OPTIONS, resolve_roles, warn_of_masked_weights, warn_of_undecided
+from sdckit.core.table import Table, fewest_decimals, is_path, is_spark_frame
+from sdckit.engines.files import Output, PartWriter, published_type, required_schema
+from sdckit.engines.group_masking import (
+    GroupRecords,
+    Runs,
+    SendRecords,
+    SendValues,
+    Swap,
+    find_blocks,
+    find_buckets,
+    stages_of,
+    with_codes,
+)
+from sdckit.engines.opening import aligned_files, transport_on, with_columns_of_array
+from sdckit.engines.row_parts import (
+    Finish,
+    FinishCounts,
+    FinishPart,
+    RowParts,
+    count_broken,
+    count_columns,
+    declared_rules,
+    matrix_of,
+    rule_columns,
+    strata_in,
+    total,
+    with_products,
+)
 from sdckit.engines.source import Source
-from sdckit.engines.whole_columns import count_columns
+from sdckit.engines.transport import Reads
 from sdckit.kernels.draws import CellDraws, entropy_bytes
-from sdckit.masking.group_means import note_on_gaps
-from sdckit.masking.mask_matrix import warn_of_unmasked
-from sdckit.masking.mask_table import NO_RULE, notes_by_stratum, warn_of_codes_hit
+from sdckit.masking.mask_table import (
+    NO_RULE,
+    apply,
+    enough_present,
+    notes_by_stratum,
+    warn_of_codes_hit,
+    warn_of_unmasked,
+)
+from sdckit.masking.microaggregation import note_on_gaps
+from sdckit.masking.swapping import swap_parameters
 from sdckit.progress import track
 from sdckit.rules.rules import Edits, repair_notes, warn_of_broken_rules, warn_of_values_brought_back
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.core.registry import Method
+    from sdckit.core.registry import InBlocks, Method, WholeColumns
     from sdckit.core.roles import Roles
-    from sdckit.engines.transport import Transport
-    from sdckit.engines.whole_columns import Counts
+    from sdckit.engines.opening import Settings
+    from sdckit.engines.row_parts import Counts
+    from sdckit.engines.transport import Block, Transport
     from sdckit.rules.rules import Rules
+
+
+ROOM = 2 / 3  # share of a bucket's rows that are used: a row with its number and partner takes more memory
+CUTTING = 0.2  # share of the progress of masking by ranks at which values are sent
+FIRST_STRATUM = 1  # stream of draws of the first stratum; stream 0 is that of cells
+
+
+@dataclass(frozen=True)
+class MaskBlock:
+    """Task: mask a block of rows with the method's own function, stratum by stratum, finish and write it."""
+
+    method: Method
+    names: tuple[str, ...]
+    options: tuple[Mapping[str, Any], ...]
+    bases: tuple[Any, ...]
+    draws: CellDraws
+    finish: Finish
+
+    def __call__(self, block: Block) -> FinishCounts:
+        """Return what was counted while the block was finished."""
+        values = matrix_of(block, self.names)
+        masked = np.empty_like(values)
+        for stratum, rows in strata_in(block):
+            draws: Any = self.draws.at(block.first + rows)
+            masked[rows] = apply(
+                self.method,
+                np.asfortranarray(values[rows]),
+                dict(self.options[stratum]),
+                draws,
+                names=self.names,
+                basis=self.bases[stratum],
+            )
+        return self.finish(block, masked)
+
+
+@dataclass(frozen=True)
+class MaskJob:
+    """A masking of files: method, columns, names and options of the strata, source of randomness."""
+
+    transport: Transport
+    method: Method
+    names: tuple[str, ...]
+    strata: tuple[str, ...]
+    options: tuple[Mapping[str, Any], ...]  # of each stratum
+    draws: CellDraws
+    stratified: bool
+
+    @property
+    def plan(self) -> InBlocks:
+        """How the method masks files in blocks."""
+        assert self.method.in_blocks is not None  # noqa: S101 - checked before
+        return self.method.in_blocks
+
+    @property
+    def alike(self) -> bool:
+        """True if the records of each group are published alike, without codes in missing cells."""
+        applies = self.method.alike
+        return applies is not None and any(applies(chosen) for chosen in self.options)
+
+    def function_options(self) -> list[dict[str, Any]]:
+        """Return the options of each stratum as the method's function takes them."""
+        return [function_options(self.method, chosen, self.names) for chosen in self.options]
+
+    def check_sizes(self, counts: Sequence[Counts]) -> None:
+        """Raise ValueError if the file or a stratum has fewer records than the method needs."""
+        for name, found, chosen in zip(self.strata, counts, self.options, strict=True):
+            what = f"stratum {quoted(name)}" if self.stratified else "the file"
+            enough_present(self.method, found.present, len(self.names), chosen, what)
+            empty = found.records - found.present
+            if self.method.alike is not None and self.method.alike(chosen) and 0 < empty < chosen["k"]:
+                raise ValueError(
+                    f"{what} has {empty} {plural(empty, 'record')} without any value, too few for a group of "
+                    f"k = {chosen['k']}; leave them out, or use engine='memory'"
+                )
+
+    def whole_columns(self, counts: Sequence[Counts]) -> list[WholeColumns]:
+        """Return the facts on each stratum that the method needs, by further scans."""
+        columns = [found.whole(nonzero=self.plan.nonzero) for found in counts]
+        if self.plan.needs in ("squares", "products"):
+            return with_products(self.transport, self.names, columns, self.plan)
+        if self.plan.needs == "codes":
+            return with_codes(self.transport, self.names, columns, self.function_options())
+        return columns
+
+    def run(self, columns: Sequence[WholeColumns], finish: Finish) -> tuple[FinishCounts, list[list[str]]]:
+        """Mask, finish and write all rows; return what was counted, and notes for each stratum."""
+        given = self.function_options()
+        notes = [self.plan.notes(one, chosen) for one, chosen in zip(columns, given, strict=True)]
+        if self.plan.how == "cells":
+            return self._mask_cells(columns, finish), notes
+        if self.plan.how == "ranks":
+            return self._mask_ranks(columns, finish), notes
+        counts, more = self._mask_groups(columns, finish)
+        return counts, [a + b for a, b in zip(notes, more, strict=True)]
+
+    def _mask_cells(self, columns: Sequence[WholeColumns], finish: Finish) -> FinishCounts:
+        """Mask each block of rows by the method's own function."""
+        bases = tuple(self.plan.basis(one, chosen) for one, chosen in zip(columns, self.options, strict=True))
+        task = MaskBlock(self.method, self.names, self.options, bases, self.draws, finish)
+        return total(self.transport.scan(task, finish.reads, step="masking"))
+
+    def _parts(self) -> RowParts:
+        """Return the parts of rows that are written by one task each."""
+        return RowParts.of(self.transport.rows, len(self.names), self.transport.bucket_rows)
+
+    def _mask_ranks(self, columns: Sequence[WholeColumns], finish: Finish) -> FinishCounts:
+        """Mask by ranks: swap the values of ranks, or average runs of them."""
+        p, parts = len(self.names), self._parts()
+        sizes = [int(n) for one in columns for n in one.seen]
+        largest = max(1, int(ROOM * self.transport.bucket_rows))
+        with track("masking", 1.0) as report:
+            report(0.0, CUTTING)
+            buckets = find_buckets(self.transport, self.names, sizes, largest)
+            swaps, runs = self._swaps(sizes), self._runs(sizes)
+            skipped = frozenset(piece for piece, run in runs.items() if run.n < run.k)
+            first = SendValues(self.names, buckets, parts, skipped, swaps)
+            stages = stages_of("swap" if swaps else "runs", buckets, parts, p, runs)
+            last = FinishPart(finish, parts)
+            report(CUTTING, 1.0 - CUTTING)
+            found = self.transport.exchange(first, Reads(self.names), stages, last, step="masking")
+        return total(list(found.values()))
+
+    def _swaps(self, sizes: Sequence[int]) -> dict[int, Swap]:
+        """Return the swapping of each piece; none for a method that draws nothing."""
+        if not self.method.random:
+            return {}
+        found, p = {}, len(self.names)
+        for piece, n in enumerate(sizes):
+            stratum, column = divmod(piece, p)
+            chosen = swap_parameters(**self.options[stratum])
+            draws = self.draws.in_stream(FIRST_STRATUM + stratum).of_column(column)
+            found[piece] = Swap(n, chosen.window(n)[1], chosen.downwards, draws)
+        return found
+
+    def _runs(self, sizes: Sequence[int]) -> dict[int, Runs]:
+        """Return the runs of ranks of each piece; none for a method that draws."""
+        if self.method.random:
+            return {}
+        p = len(self.names)
+        chosen = [self.options[piece // p] for piece in range(len(sizes))]
+        return {
+            piece: Runs(n, one["k"], one["aggregate"])
+            for piece, (n, one) in enumerate(zip(sizes, chosen, strict=True))
+        }
+
+    def _mask_groups(
+        self, columns: Sequence[WholeColumns], finish: Finish
+    ) -> tuple[FinishCounts, list[list[str]]]:
+        """Mask by groups that are formed within blocks of similar records."""
+        blocks, notes = find_blocks(self.transport, self.names, columns, self.method, self.options)
+        parts = self._parts()
+        first = SendRecords(self.names, blocks, parts)
+        stage = GroupRecords(self.method, self.names, self.options, blocks, parts)
+        last = FinishPart(finish, parts)
+        found = self.transport.exchange(first, Reads(self.names), [stage], last, step="masking")
+        return total(list(found.values())), notes
+
 
 COUNTING = 0.2  # share of the progress at which masking begins
 LOOK = 100_000  # rows from which the roles of columns are guessed
@@ -109,7 +300,7 @@ def mask_files(
     """
     record = registry.method_named(method)
     _require_in_blocks(record)
-    settings.check_parameters(record, parameters or {})
+    check_parameters(record, parameters or {})
     digits = checks.checked_decimals(decimals)
     draws = cell_draws(rng)
     given = {name: value for name, value in (roles or {}).items() if value is not None}
@@ -192,7 +383,7 @@ def _job(
 ) -> MaskJob:
     """Return the job of a request after checking the parameters of each stratum."""
     strata = source.strata_names or ("all",)
-    options = settings.parameters_by_stratum(method, parameters, strata, grouped=bool(roles.by))
+    options = parameters_by_stratum(method, parameters, strata, grouped=bool(roles.by))
     job = MaskJob(transport, method, roles.variables, strata, tuple(options), draws, bool(roles.by))
     for chosen in job.function_options():
         refused = job.plan.refused(chosen)
@@ -266,3 +457,96 @@ def _warn(job: MaskJob, done: FinishCounts, rules: Rules | None) -> None:
         before = np.sum([one.changed for one in done.by_stratum.values()], axis=0)
         warn_of_values_brought_back(job.names, done.repaired.unchanged & (before > 0))
     warn_of_codes_hit(done.codes_hit)
+
+
+CHECKING = 0.1  # share of the progress at which keys are checked
+HOW = ("rng", "decimals", "rules")  # options of `mask` besides roles of columns and parameters
+
+
+def mask_data(
+    settings: Settings,
+    data: Any,
+    method: str,
+    options: Mapping[str, Any],
+    *,
+    output: Any = None,
+    overwrite: bool = False,
+) -> Any:
+    """Return data masked on the engine local or spark, or the path of the output; `options` are `mask`'s."""
+    if output is not None:
+        return mask_on_engine(settings, data, method, output, options, overwrite=overwrite).path
+    if is_path(data):
+        raise ValueError("the data are a file and there is no output; name the file to write with output=")
+    if is_spark_frame(data):
+        return _masked_frame(settings, data, method, options)
+    with settings.folder() as folder:
+        made = mask_on_engine(settings, data, method, folder / "masked", options)
+        return _like_original(Table(data), pl.read_parquet(made.path), made.disclosure.columns)
+
+
+def mask_on_engine(
+    settings: Settings,
+    data: Any,
+    method: str,
+    output: Any,
+    options: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+    measure: Callable[[Path, Disclosure], None] | None = None,
+) -> FileMasking:
+    """Mask data on the engine local or spark, and write them; `options` are those of `mask`.
+
+    `measure` is called with a folder of the finished part files before the output gets its name.
+    """
+    options = with_columns_of_array(data, options)
+    given = {name: value for name, value in options.items() if value is not None}
+    if "groups" in given:
+        raise ValueError(f"the engine {settings.engine} numbers no groups; leave groups= out")
+    checking = 0.0 if "key" not in given else CHECKING
+    with settings.folder() as scratch, track("masking", 1.0) as report:
+        report(0.0, checking)
+
+        def transport(source: Source) -> Transport:
+            """Return the engine of a source, once its key is known to be unique."""
+            if checking:
+                _require_unique_key(settings, source, options["key"], scratch)
+            report(checking, 1.0 - checking, "masking")
+            return transport_on(settings, source, scratch)
+
+        return mask_files(
+            aligned_files(settings, data, None, None, scratch),
+            method,
+            transport=transport,
+            output=output,
+            overwrite=overwrite,
+            roles={name: given.pop(name) for name in OPTIONS if name in given},
+            **{name: given.pop(name) for name in HOW if name in given},
+            parameters=given,
+            measure=measure,
+        )
+
+
+def _require_unique_key(settings: Settings, source: Source, key: Any, scratch: Path) -> None:
+    """Raise ValueError if a key of the data to be masked is missing or repeats."""
+    from sdckit.engines.opening import require_unique_key  # noqa: PLC0415 - only with a key
+
+    require_unique_key(source.original, key, scratch, memory=settings.memory)
+
+
+def _masked_frame(settings: Settings, data: Any, method: str, options: Mapping[str, Any]) -> Any:
+    """Return a masked Spark frame, which reads files that are removed when Python ends."""
+    from sdckit.engines.spark import frame_of  # noqa: PLC0415 - an optional package
+
+    folder = tempfile.mkdtemp(prefix="sdckit-masked-", dir=settings.scratch)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    made = mask_on_engine(settings, data, method, Path(folder) / "masked", options)
+    return frame_of(data.sparkSession, made.path)
+
+
+def _like_original(original: Table, masked: pl.DataFrame, columns: tuple[str, ...]) -> Any:
+    """Return a masked table in the type of the original, without the columns that are not published."""
+    kept = [name for name in columns if name in masked.columns]
+    kinds = {name: masked.schema[name] for name in kept}
+    decimals = {name: getattr(kind, "scale", 0) for name, kind in kinds.items() if not kind.is_float()}
+    made = original.with_values(kept, Table(masked).floats(kept), decimals=decimals)
+    return made if original.frame is None else Table(made).take(masked.columns)

@@ -1,27 +1,347 @@
-"""Exact rank distances of a variable in two exchanges, under every tie rule.
-
-First rows (x, t, y) go to their bucket of the original order, which gives the original rank and tie block of
-each; then masked value, rank and block go to the bucket of the masked order, which gives the other rank and
-the sums. Cells, rows equal to a splitter, are known from counts alone. See `cuts.py` for orders and buckets.
-"""
+"""Ranks of columns larger than memory: cuts, buckets, exchanges."""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sdckit.engines.cuts import NONE, Numbers, Rows, Splitters, Tally, choose_splitters, count_values, tally
+from sdckit.arrays import Floats, Ints
 from sdckit.engines.transport import Array, Block, Message, Piece
-from sdckit.kernels.lexicographic import block_lengths, group_rows, sort_rows
-from sdckit.kernels.weighted_ranks import LIGHTEST
+from sdckit.kernels.jit import kernel, plain
+from sdckit.kernels.ranks import (
+    LIGHTEST,
+    RankSums,
+    block_lengths,
+    cross_gap_part,
+    gap_distance,
+    group_rows,
+    mean_gap,
+    number_buckets,
+    sort_rows,
+    value_buckets,
+    weights_before_after,
+)
+from sdckit.metrics.blocks import CoupledColumns, largest_gap, part_sums, parts_of_square, sum_of_gaps
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools
+
+
+Numbers = NDArray[Any]  # int64 where rows are counted, float64 where weights are added up
+NONE = np.empty(0)
+
+
+class Rows(NamedTuple):
+    """Rows (x, t, y) of a variable with a value in both files; `t` has length 0 where nothing breaks ties."""
+
+    x: Floats
+    t: Floats
+    y: Floats
+
+    def take(self, chosen: Ints) -> Rows:
+        """Return the rows with these numbers."""
+        return Rows(*(column[chosen] if column.size else column for column in self))
+
+    @property
+    def turned(self) -> Rows:
+        """The same rows with original and masked values exchanged."""
+        return Rows(self.y, self.t, self.x)
+
+
+def choose_splitters(sample: Rows, parts: int) -> Rows:
+    """Return distinct rows of a sample that cut both orders into about `parts` parts of equal size."""
+    if parts < 2 or not sample.x.size:
+        return sample.take(np.empty(0, np.int64))
+    at = np.arange(1, parts) * sample.x.size // parts
+    middle = [sample.t] if sample.t.size else []
+    orders = [np.lexsort((last, *middle, first)) for first, _, last in (sample, sample.turned)]
+    chosen = np.concatenate([order[at] for order in orders])
+    columns = np.unique(np.column_stack([c[chosen] for c in sample if c.size]), axis=0).T
+    x, y = np.ascontiguousarray(columns[0]), np.ascontiguousarray(columns[-1])
+    return Rows(x, np.ascontiguousarray(columns[1]) if middle else NONE, y)
+
+
+@dataclass(frozen=True)
+class Splitters:
+    """Splitter rows in one of the two orders, with their distinct first values.
+
+    `cells` has the number that each splitter has in the original order.
+    """
+
+    first: Floats
+    middle: Floats
+    last: Floats
+    cells: Ints
+
+    @classmethod
+    def of(cls, rows: Rows) -> Splitters:
+        """Return splitters sorted by (first, middle, last)."""
+        middle = [rows.t] if rows.t.size else []
+        order = np.lexsort((rows.y, *middle, rows.x))
+        return cls(*rows.take(order), order)
+
+    @property
+    def rows(self) -> Rows:
+        """The splitters as rows."""
+        return Rows(self.first, self.middle, self.last)
+
+    @property
+    def number(self) -> int:
+        """Number of splitters; there is one bucket more of rows between them."""
+        return self.first.size
+
+    @cached_property
+    def values(self) -> Floats:
+        """Distinct first values of the splitters, ascending."""
+        return np.unique(self.first)
+
+    @cached_property
+    def value_of(self) -> Ints:
+        """For each splitter, the number of its first value among the distinct ones."""
+        return np.searchsorted(self.values, self.first)
+
+    def buckets(self, rows: Rows) -> Ints:
+        """Return the bucket of each row: even between splitters, odd for rows equal to one."""
+        return number_buckets(*rows, self.first, self.middle, self.last)
+
+    def values_of(self, rows: Rows, buckets: Ints) -> Ints:
+        """Return the bucket of each row's first value among the distinct ones, given its bucket of rows."""
+        return _buckets_of_values(rows.x, buckets, self.first, self.value_of)
+
+
+@kernel
+def _buckets_of_values(x: Floats, buckets: Ints, first: Floats, value_of: Ints) -> Ints:
+    """Return 2k + 1 for rows whose x is the k-th distinct splitter value, and 2k for those just below it."""
+    found = np.empty(x.size, np.int64)
+    for i in range(x.size):
+        at = buckets[i] >> 1
+        if buckets[i] & 1 or (at < first.size and x[i] == first[at]):
+            found[i] = 2 * value_of[at] + 1
+        elif at > 0:
+            found[i] = 2 * value_of[at - 1] + (1 if x[i] == first[at - 1] else 2)
+        else:
+            found[i] = 0
+    return found
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Numbers (or weights) of rows by bucket of rows and by bucket of first values, in one order."""
+
+    buckets: Numbers
+    values: Numbers
+
+    def plus(self, other: Tally) -> Tally:
+        """Return the sum of two tallies."""
+        return Tally(self.buckets + other.buckets, self.values + other.values)
+
+    @cached_property
+    def before(self) -> Numbers:
+        """Total before each bucket of rows, and after the last one."""
+        return np.concatenate((self.buckets[:1] * 0, np.cumsum(self.buckets)))
+
+    @cached_property
+    def after(self) -> Numbers:
+        """Total after each bucket of rows; its own sum, so that no digits are lost."""
+        return np.append(np.cumsum(self.buckets[:0:-1])[::-1], self.buckets[:1] * 0)
+
+    @cached_property
+    def below(self) -> Numbers:
+        """Total below each distinct first value."""
+        return np.cumsum(self.values)[:-1:2]
+
+    @cached_property
+    def above(self) -> Numbers:
+        """Total above each distinct first value."""
+        return np.cumsum(self.values[::-1])[::-1][2::2]
+
+    @cached_property
+    def equal(self) -> Numbers:
+        """Total at each distinct first value."""
+        return self.values[1::2]
+
+
+def tally(splitters: Splitters, rows: Rows, weights: Floats | None = None) -> list[Tally]:
+    """Return the number and, where there are weights, the weight of rows in each bucket of an order."""
+    buckets = splitters.buckets(rows)
+    by_value = splitters.values_of(rows, buckets)
+    sizes = 2 * splitters.number + 1, 2 * splitters.values.size + 1
+    return [
+        Tally(np.bincount(buckets, each, sizes[0]), np.bincount(by_value, each, sizes[1]))
+        for each in (None, *([] if weights is None else [weights]))
+    ]
+
+
+def count_values(values: Floats, splitters: Floats, shares: Iterable[Floats]) -> list[Numbers]:
+    """Return the number of values in each bucket of distinct values, then the sums of their shares."""
+    buckets = value_buckets(values, splitters)
+    return [np.bincount(buckets, each, 2 * splitters.size + 1) for each in (None, *shares)]
+
+
+NOTHING = RankSums(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Sums over some rows: rank distances by tie rule, exact whole numbers, floats, and largest values."""
+
+    ranks: Mapping[str, RankSums] = field(default_factory=dict)
+    whole: Mapping[str, int] = field(default_factory=dict)
+    floats: Mapping[str, float] = field(default_factory=dict)
+    largest: Mapping[str, int] = field(default_factory=dict)
+    ordered: Mapping[int, float] = field(default_factory=dict)  # original values by rank
+
+
+def add_parts(parts: Iterable[Part]) -> Part:
+    """Return the sum of parts; floats are added without rounding errors that depend on their order."""
+    ranks: dict[str, RankSums] = defaultdict(lambda: NOTHING)
+    whole: dict[str, int] = defaultdict(int)
+    floats: dict[str, list[float]] = defaultdict(list)
+    largest: dict[str, int] = defaultdict(int)
+    ordered: dict[int, float] = {}
+    for part in parts:
+        for rule, sums in part.ranks.items():
+            ranks[rule] = RankSums(*(a + b for a, b in zip(ranks[rule], sums, strict=True)))
+        for name, number in part.whole.items():
+            whole[name] += number
+        for name, value in part.floats.items():
+            floats[name].append(value)
+        for name, number in part.largest.items():
+            largest[name] = max(largest[name], number)
+        ordered |= part.ordered
+    sums_of_floats = {name: math.fsum(values) for name, values in floats.items()}
+    return Part(dict(ranks), dict(whole), sums_of_floats, dict(largest), ordered)
+
+
+class RankedRows(NamedTuple):
+    """Ranks and tie blocks of rows in both files, counted from 0, rows in masked order.
+
+    A row has rank r in the original order, in the tie block of length `length` that begins at `begin`; in the
+    masked order rank s, in the block of length `other_length` that begins at `other_begin`.
+    """
+
+    r: Ints
+    begin: Ints
+    length: Ints
+    s: Ints
+    other_begin: Ints
+    other_length: Ints
+
+    @property
+    def middle_gaps2(self) -> Ints:
+        """Twice the difference of each row's mid-ranks."""
+        return 2 * (self.begin - self.other_begin) + self.length - self.other_length
+
+    @property
+    def tied(self) -> bool:
+        """True if some row is tied with another in either file."""
+        return bool((self.length > 1).any() or (self.other_length > 1).any())
+
+
+def rank_part(rows: RankedRows, *, expected: bool) -> Part:
+    """Return the sums of rank distances under mid-ranks, least and largest tie-breaking, and tie sums."""
+    average = gap_distance(rows.middle_gaps2)
+    ranks = dict.fromkeys(("average", "min", "max"), average)
+    if rows.tied:
+        gaps = np.empty(rows.r.size, np.int64)
+        _largest_gaps2(*rows, gaps)
+        ranks |= {"min": gap_distance(2 * (rows.r - rows.s)), "max": gap_distance(gaps)}
+    floats = {"expected": float(_expected_sum(*rows[1:3], *rows[4:]))} if expected else {}
+    return Part(ranks, _tie_sums(rows.length, rows.other_length), floats)
+
+
+def _tie_sums(lengths: Ints, others: Ints) -> dict[str, int]:
+    """Return the sums of L**2 - 1 over rows, that is of L**3 - L over tie blocks, and rows of even blocks."""
+    squares = (gap_distance(part).squared4 - part.size for part in (lengths, others))
+    return {**dict(zip(("ties", "masked ties"), squares, strict=True)), "even": int((lengths % 2 == 0).sum())}
+
+
+def row_order_part(rows: RankedRows) -> Part:
+    """Return the sums of rank distances with ties in the order of rows, and in their reversed order."""
+    last = 2 * (rows.middle_gaps2 - (rows.r - rows.s))
+    return Part({"first": gap_distance(2 * (rows.r - rows.s)), "last": gap_distance(last)})
+
+
+@kernel
+def _largest_gaps2(
+    r: Ints, begin: Ints, length: Ints, s: Ints, other: Ints, other_length: Ints, out: Ints
+) -> None:
+    """Write twice the rank difference of each row for the tie-breaking of largest distance.
+
+    Rows tied in the original are in descending masked order, and the other way round. Rows equal in both
+    files, which are neighbours here, get opposite orders.
+    """
+    i = 0
+    while i < r.size:
+        end = i + 1
+        while end < r.size and begin[end] == begin[i] and other[end] == other[i]:
+            end += 1
+        for t in range(i, end):
+            ours = 2 * begin[t] + length[t] - 1 - (r[i] + r[end - 1] - r[t])
+            theirs = 2 * other[t] + other_length[t] - 1 - s[t]
+            out[t] = 2 * (ours - theirs)
+        i = end
+
+
+@kernel
+def _expected_sum(begin: Ints, length: Ints, other: Ints, other_length: Ints) -> float:
+    """Return the sum of E|R - S| over rows, blocks of rows added up apart to keep digits."""
+    total = 0.0
+    for first in range(0, begin.size, 256):
+        part = 0.0
+        for i in range(first, min(first + 256, begin.size)):
+            part += mean_gap(begin[i], begin[i] + length[i] - 1, other[i], other[i] + other_length[i] - 1)
+        total += part
+    return total
+
+
+@plain
+def middle_rank(begin: int, length: int) -> int:
+    """Return the rank in the middle of a tie block, the lower one of two."""
+    return begin + ((length - 1) >> 1)
+
+
+@plain
+def level_of_block(begin: int, length: int, other: int, other_length: int) -> float:
+    """Return 4 times what the masked block around its middle takes from the distances of an original block.
+
+    The distances from all ranks of a block add up to more than those from its middle, for points inside the
+    block only.
+    """
+    at = 2 * (begin - other) + length - 1
+    if other_length == 1 or at > 2 * (other_length - 1):
+        return 0.0
+    inside = at * at - 2 * (other_length - 1) * at + 2 * other_length * (other_length - 1) + (at & 1)
+    return float(length) * float(inside - 2 * other_length * abs(at - other_length + 1))
+
+
+@kernel
+def level_sum(first: int, begin: Ints, length: Ints, other: Ints, other_length: Ints) -> float:
+    """Return 4 times what masked ties take from the distances of mid-ranks, over ranks from `first` on.
+
+    `begin` and `length` are the original tie block that covers each rank, `other` and `other_length` the
+    masked one. Each original block counts at one rank.
+    """
+    total = 0.0
+    for i in range(begin.size):
+        if first + i == middle_rank(begin[i], length[i]):
+            total += level_of_block(begin[i], length[i], other[i], other_length[i])
+    return total
+
+
+def unrelated_ranks(n: int, part: Part) -> float:
+    """Return the sum over original mid-ranks of their mean distance from all masked mid-ranks."""
+    whole = 4 * n * (n * n - 1) // 3 - part.whole["ties"] / 3 + part.whole["even"]
+    return (whole - part.floats["level"]) / (4 * n)
+
 
 SAMPLED = 200  # rows of a sample for each bucket: their numbers of rows then vary by about 7 %
 LEAST_SAMPLE = 2_000
@@ -273,3 +593,513 @@ def rank_bucket(splitters: Splitters, counts: Tally, bucket: int, *columns: Floa
 def narrow(numbers: Ints) -> Array:
     """Return whole numbers from 0 on in 32 bits if they fit, to send fewer bytes."""
     return numbers.astype(np.uint32) if numbers.size and numbers.max() < 2**32 else numbers
+
+
+class Points(NamedTuple):
+    """Original values of a stretch, ascending: how many records each has, and their shares of two kinds."""
+
+    values: Floats
+    counts: Ints
+    shares: Floats
+    relative_shares: Floats
+
+
+def send_values(plan: PiecePlan, rows: Rows) -> Iterator[Message]:
+    """Yield original values, sorted, to the buckets that hold the masked values of the same stretch."""
+    values = plan.masked.values
+    begins = np.append(0, np.searchsorted(rows.x, values, side="right"))
+    ends = np.append(np.searchsorted(rows.x, values), rows.x.size)
+    for stretch in np.flatnonzero(ends > begins).tolist():
+        chosen = np.arange(begins[stretch], ends[stretch])
+        part = rows.take(chosen)
+        yield Message(plan.first_bucket + _bucket_of(plan, stretch), VALUES, (part.x, part.t))
+
+
+def _bucket_of(plan: PiecePlan, stretch: int) -> int:
+    """Return the bucket of the masked order that holds the masked values of a stretch."""
+    return int(np.searchsorted(plan.masked.value_of, stretch))
+
+
+def values_part(plan: PiecePlan, at: int, messages: Sequence[Message], masked: Floats) -> Part:
+    """Return the sums of the stretch that a bucket holds; `masked` are its masked values, sorted.
+
+    A bucket that begins and ends at the same value holds no stretch.
+    """
+    values, value_of = plan.masked.values, plan.masked.value_of
+    stretch = int(value_of[at - 1]) + 1 if at else 0
+    if _bucket_of(plan, stretch) != at:
+        return Part()
+    ends = (values[stretch - 1] if stretch else -np.inf, values[stretch] if stretch < values.size else np.inf)
+    y = masked[slice(np.searchsorted(masked, ends[0], side="right"), np.searchsorted(masked, ends[1]))]
+    points = _points(plan, messages, ends)
+    if not y.size and not points.values.size and not np.isfinite(ends).all():
+        return Part()
+    return _stretch_part(plan, stretch, ends, points, y)
+
+
+def _points(plan: PiecePlan, messages: Sequence[Message], ends: tuple[float, float]) -> Points:
+    """Return the original values strictly between two values, those of cells included."""
+    arrays = joined(messages, VALUES) or [np.empty(0), np.empty(0)]
+    cells = np.flatnonzero((plan.original.first > ends[0]) & (plan.original.first < ends[1]))
+    numbers = plan.tallies[0].buckets[2 * cells + 1]
+    known = Rows(plan.original.first, plan.original.middle, plan.original.last).take(cells)
+    values = np.concatenate((arrays[0], known.x))
+    order = np.argsort(values, kind="stable")
+    counts = np.concatenate((np.ones(arrays[0].size, np.int64), numbers))
+    rows = Rows(values, np.concatenate((arrays[1], known.t)), values)
+    return Points(values[order], counts[order], *((share * counts)[order] for share in shares_of(rows)))
+
+
+def _stretch_part(
+    plan: PiecePlan, stretch: int, ends: tuple[float, float], points: Points, y: Floats
+) -> Part:
+    """Return the largest gap and the sums of distances over a stretch of values."""
+    place = 2 * stretch  # of the stretch among the buckets of values
+    ours, theirs = int(plan.crossed[:place].sum()), int(plan.tallies[1].values[:place].sum())
+    up_to = ours + np.append(0.0, np.cumsum(points.counts)), theirs + np.arange(y.size + 1.0)
+    gap = largest_gap(points.values, up_to[0], y, up_to[1])
+    power = plan.wanted.power
+    values, others = (np.ldexp(column, -power) for column in (points.values, y))
+    low, high = (math.ldexp(end, -power) for end in _finite_ends(ends, points.values, y))
+    sums = [
+        cross_gap_part(values, share, others, low, high, *_below_and_above(total, place), theirs, plan.n)
+        for share, total in zip(points[2:], plan.shares, strict=True)
+    ]
+    floats = dict(zip(("cross gaps", "relative cross gaps"), (one / plan.n for one in sums), strict=True))
+    return Part(floats=floats, largest={"gap": int(gap)})
+
+
+def _below_and_above(totals: Numbers, place: int) -> tuple[float, float]:
+    """Return the sum of the totals before a place, and from it on."""
+    return float(totals[:place].sum()), float(totals[place:].sum())
+
+
+def _finite_ends(ends: tuple[float, float], x: Floats, y: Floats) -> tuple[float, float]:
+    """Return the ends of a stretch; where one is infinite, the smallest or largest value in it instead."""
+    lowest = min(x[0] if x.size else math.inf, y[0] if y.size else math.inf)
+    highest = max(x[-1] if x.size else -math.inf, y[-1] if y.size else -math.inf)
+    return ends[0] if math.isfinite(ends[0]) else lowest, ends[1] if math.isfinite(ends[1]) else highest
+
+
+def largest_gap_at_splitters(plan: PiecePlan) -> Part:
+    """Return the largest gap of counts up to a value, at the values of the masked splitters."""
+    gaps = np.cumsum(plan.crossed)[1::2] - np.cumsum(plan.tallies[1].values)[1::2]
+    return Part(largest={"gap": int(np.abs(gaps).max(initial=0))})
+
+
+NAMES = ("level", "quantile gaps", "marginal", "permutation")
+
+
+class RankRun(NamedTuple):
+    """Values at consecutive ranks from `first` on, with the tie block that each belongs to.
+
+    `own` is the value of the same record in the other file.
+    """
+
+    first: int
+    values: Floats
+    own: Floats
+    begin: Ints
+    length: Ints
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return self.values.size
+
+    @property
+    def tied(self) -> bool:
+        """True if some value is tied with another."""
+        return bool((self.length > 1).any())
+
+    def part(self, begin: int, end: int) -> RankRun:
+        """Return the run restricted to the ranks from `begin` to `end` - 1."""
+        inside = slice(begin - self.first, end - self.first)
+        own = self.values[inside], self.own[inside]
+        return RankRun(begin, *own, self.begin[inside], self.length[inside])
+
+
+def coupled_sums(plan: PiecePlan, original: RankRun, masked: RankRun) -> Part:
+    """Return the sums over the same ranks of the original and of the masked column."""
+    floats = {
+        "level": level_sum(original.first, original.begin, original.length, masked.begin, masked.length)
+    }
+    if plan.wanted.streams:
+        power = plan.wanted.power
+        x, own, y = (np.ldexp(column, -power) for column in (original.values, original.own, masked.values))
+        gaps = sum_of_gaps(CoupledColumns(x, own, y, np.ones(y.size)))
+        squares = part_sums(CoupledColumns(x[None], own[None], y[None], np.empty(0)), np.zeros(1, np.int32))
+        marginal, permutation = (float(part[0]) for part in squares)
+        floats |= {"quantile gaps": gaps, "marginal": marginal, "permutation": permutation}
+    return Part(floats=floats)
+
+
+def send_runs(plan: PiecePlan, run: RankRun, bucket: int) -> Iterator[Message]:
+    """Yield the run in parts to the masked buckets with the same ranks; sums where these are cells.
+
+    Without streams only ties matter, and untied parts are not sent.
+    """
+    if plan.wanted.ties != "values":
+        return
+    for at, begin, end in overlaps(plan.tallies[1].before, run.first, run.first + run.size):
+        part = run.part(begin, end)
+        if at % 2:
+            yield write_sums(bucket, coupled_sums(plan, part, cell_run(plan, 1, at // 2, begin, end)))
+            continue
+        if not (plan.wanted.streams or part.tied):
+            continue
+        values = (part.values, part.own) if plan.wanted.streams else (part.values[:0], part.own[:0])
+        back = begin + np.arange(end - begin) - part.begin
+        blocks = (narrow(back), narrow(part.length)) if part.tied else (back[:0], back[:0])
+        yield Message(plan.first_bucket + at // 2, RUN, (np.array([begin, end]), *values, *blocks))
+
+
+def overlaps(before: Numbers, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield each bucket that holds some of the ranks from `begin` to `end` - 1, and which of them."""
+    at = int(np.searchsorted(before, begin, side="right")) - 1
+    while begin < end:
+        stop = min(int(before[at + 1]), end)
+        if stop > begin:
+            yield at, begin, stop
+            begin = stop
+        at += 1
+
+
+def cell_run(plan: PiecePlan, side: int, cell: int, begin: int, end: int) -> RankRun:
+    """Return ranks of a cell as a run; side 0 numbers cells in the original order, 1 in the masked one."""
+    splitters = (plan.original, plan.masked)[side]
+    counts = plan.tallies[side]
+    at, size = splitters.value_of[cell], end - begin
+    blocks = (np.full(size, counts.below[at]), np.full(size, counts.equal[at]))
+    return RankRun(begin, np.full(size, splitters.first[cell]), np.full(size, splitters.last[cell]), *blocks)
+
+
+def couple_bucket(plan: PiecePlan, masked: RankRun, messages: Sequence[Message]) -> Part:
+    """Return the sums over the ranks of a masked bucket, beside the original column at the same ranks."""
+    ranks = masked.first + np.arange(masked.size)
+    values = masked.size if plan.wanted.streams else 0
+    original = RankRun(
+        masked.first, np.empty(values), np.empty(values), ranks, np.ones(masked.size, np.int64)
+    )
+    for head, x, own, back, length in (m.arrays for m in messages if m.kind == RUN):
+        part = original.part(int(head[0]), int(head[1]))
+        part.values[:], part.own[:] = x, own
+        if back.size:
+            part.begin[:] -= back
+            part.length[:] = length
+    for at, begin, end in overlaps(plan.tallies[0].before, masked.first, masked.first + masked.size):
+        if at % 2:
+            for column, known in zip(
+                original.part(begin, end)[1:], cell_run(plan, 0, at // 2, begin, end)[1:], strict=True
+            ):
+                column[:] = known[: column.size]
+    return coupled_sums(plan, original, masked)
+
+
+def write_sums(bucket: int, part: Part) -> Message:
+    """Return a message with sums that are complete already."""
+    return Message(bucket, SUMS, (np.array([part.floats.get(name, 0.0) for name in NAMES]),))
+
+
+def read_sums(message: Message) -> Part:
+    """Return the sums in a message of `write_sums`."""
+    return Part(floats=dict(zip(NAMES, message.arrays[0].tolist(), strict=True)))
+
+
+def parts_of_cells(plan: PiecePlan) -> Iterator[Part]:
+    """Yield the sums over all cells of a piece, and what else follows from its counts."""
+    for cell, place in enumerate(np.argsort(plan.masked.cells).tolist()):
+        if plan.tallies[0].buckets[2 * cell + 1]:
+            yield _cell_part(plan, cell, place)
+    if plan.wanted.ties == "values":
+        yield from _coupled_cells(plan)
+    if plan.wanted.streams:
+        yield largest_gap_at_splitters(plan)
+    yield Part(ordered=_order_statistics(plan))
+
+
+def _cell_part(plan: PiecePlan, cell: int, place: int) -> Part:
+    """Return the sums over one cell; `place` is its number in the masked order."""
+    ours, theirs = plan.tallies
+    n = int(ours.buckets[2 * cell + 1])
+    r, s = int(ours.before[2 * cell + 1]), int(theirs.before[2 * place + 1])
+    (a, length), (c, other) = _tie_block(plan, 0, cell), _tie_block(plan, 1, place)
+    middle2 = 2 * (a - c) + length - other
+    if plan.wanted.ties == "rows":
+        return Part({"first": _same(n, 2 * (r - s)), "last": _same(n, 2 * (middle2 - (r - s)))})
+    ranks = {"average": _same(n, middle2), "min": _same(n, 2 * (r - s))}
+    # Largest distance: the cell's rows ascend in one order and descend in the other.
+    ranks["max"] = _progression(n, 2 * (2 * (a - c) + length - other - (r - s) - (n - 1)))
+    whole = {
+        "ties": n * (length**2 - 1),
+        "masked ties": n * (other**2 - 1),
+        "even": n * (length % 2 == 0),
+    }
+    expected = n * mean_gap(a, a + length - 1, c, c + other - 1) if plan.wanted.expected else 0.0
+    return Part(ranks, whole, {"expected": expected} if plan.wanted.expected else {})
+
+
+def _same(n: int, gap2: int) -> RankSums:
+    """Return the sums over n rows with the same doubled rank difference."""
+    return RankSums(n, n * abs(gap2), n * gap2**2)
+
+
+def _progression(n: int, gap2: int) -> RankSums:
+    """Return the sums over n rows whose doubled rank differences begin at `gap2` and rise by 4."""
+    below = min(max(-(gap2 // 4), 0), n)  # rows with a negative difference
+    absolute = _rising(n, gap2) - 2 * _rising(below, gap2)
+    steps, squared_steps = (n - 1) * n // 2, (n - 1) * n * (2 * n - 1) // 6
+    return RankSums(n, absolute, n * gap2**2 + 8 * gap2 * steps + 16 * squared_steps)
+
+
+def _rising(n: int, gap2: int) -> int:
+    """Return the sum of n whole numbers that begin at `gap2` and rise by 4."""
+    return n * (gap2 + 2 * (n - 1))
+
+
+def _coupled_cells(plan: PiecePlan) -> Iterator[Part]:
+    """Yield the sums over ranks that belong to a cell in both orders."""
+    before = plan.tallies[0].before
+    for cell in range(plan.original.number):
+        for at, begin, end in overlaps(
+            plan.tallies[1].before, int(before[2 * cell + 1]), int(before[2 * cell + 2])
+        ):
+            if at % 2:
+                yield _coupled_cell(plan, cell, at // 2, begin, end)
+
+
+def _coupled_cell(plan: PiecePlan, cell: int, place: int, begin: int, end: int) -> Part:
+    """Return the sums over the ranks from `begin` to `end` - 1, which two cells have in common."""
+    block, other = _tie_block(plan, 0, cell), _tie_block(plan, 1, place)
+    counted = begin <= middle_rank(*block) < end
+    floats = {"level": level_of_block(*block, *other) if counted else 0.0}
+    if plan.wanted.streams:
+        values = plan.original.first[cell], plan.original.last[cell], plan.masked.first[place]
+        x, own, y = (math.ldexp(value, -plan.wanted.power) for value in values)
+        marginal, permutation = parts_of_square(x, own, y)
+        sums = {"quantile gaps": abs(x - y), "marginal": marginal, "permutation": permutation}
+        floats |= {name: (end - begin) * value for name, value in sums.items()}
+    return Part(floats=floats)
+
+
+def _tie_block(plan: PiecePlan, side: int, cell: int) -> tuple[int, int]:
+    """Return the first rank and the length of the tie block of a cell, in the original order for side 0."""
+    at, tally = (plan.original, plan.masked)[side].value_of[cell], plan.tallies[side]
+    return int(tally.below[at]), int(tally.equal[at])
+
+
+def _order_statistics(plan: PiecePlan) -> dict[int, float]:
+    """Return the original values at wanted ranks that lie in cells."""
+    found = {}
+    for rank in plan.wanted.ranks:
+        at = int(np.searchsorted(plan.tallies[0].before, rank, side="right")) - 1
+        if at % 2:
+            found[rank] = float(plan.original.first[at // 2])
+    return found
+
+
+@dataclass(frozen=True)
+class RankOriginal:
+    """Ranks the rows of a bucket of the original order, and sends them on to buckets of the masked order."""
+
+    pieces: PiecesByBucket
+
+    def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
+        """Yield masked values with original ranks and tie blocks and, if wanted, both columns in order."""
+        plan, at = self.pieces.find(bucket)
+        rows = Rows(*joined(messages, ROWS))
+        ranks = rank_bucket(plan.original, plan.tallies[0], at, rows.x, rows.t, rows.y)
+        rows = rows.take(ranks.order)
+        run = RankRun(ranks.first, rows.x, rows.y, ranks.begin, ranks.length)
+        yield from _send_ranked(plan, rows, run)
+        yield from send_runs(plan, run, bucket)
+        if plan.wanted.streams:
+            yield from send_values(plan, rows)
+        wanted = [rank for rank in plan.wanted.ranks if 0 <= rank - run.first < run.size]
+        if wanted:
+            yield Message(bucket, ORDERED, (np.array(wanted), rows.x[np.array(wanted) - run.first]))
+
+
+def _send_ranked(plan: PiecePlan, rows: Rows, run: RankRun) -> Iterator[Message]:
+    """Yield rows in original order to their buckets of the masked order, with ranks and tie blocks."""
+    back = run.first + np.arange(run.size) - run.begin
+    for bucket, chosen in by_bucket(plan.masked, rows.turned):
+        part = rows.take(chosen)
+        head = np.array([run.first])
+        blocks = (narrow(back[chosen]), narrow(run.length[chosen])) if run.tied else (head[:0], head[:0])
+        yield Message(plan.first_bucket + bucket, RANKED, (head, part.y, part.t, narrow(chosen), *blocks))
+
+
+def _read_ranked(messages: Sequence[Message]) -> tuple[Floats, Floats, Ints, Ints, Ints]:
+    """Return masked values, column that breaks ties, original ranks, and begin and length of tie blocks."""
+    found: list[tuple[Floats, Floats, Ints, Ints, Ints]] = []
+    for head, y, t, offsets, back, length in (m.arrays for m in messages if m.kind == RANKED):
+        ranks = offsets.astype(np.int64) + head[0]
+        tied = back.size > 0
+        begin = ranks - back.astype(np.int64) if tied else ranks
+        found.append((y, t, ranks, begin, length.astype(np.int64) if tied else np.ones(y.size, np.int64)))
+    y, t, ranks, begin, length = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    return y, t, ranks, begin, length
+
+
+@dataclass(frozen=True)
+class RankMasked:
+    """Ranks the rows of a bucket of the masked order, and adds up rank distances and sums of both orders."""
+
+    pieces: PiecesByBucket
+
+    def __call__(self, bucket: int, messages: Sequence[Message]) -> Part:
+        """Return the sums over the rows of a bucket."""
+        plan, at = self.pieces.find(bucket)
+        parts = [read_sums(m) for m in messages if m.kind == SUMS]
+        parts += [
+            Part(ordered=dict(zip(*map(list, m.arrays), strict=True))) for m in messages if m.kind == ORDERED
+        ]
+        masked = np.empty(0)
+        if any(message.kind == RANKED for message in messages):
+            part, masked = _rank_masked(plan, at, messages)
+            parts.append(part)
+        if plan.wanted.streams:
+            parts.append(values_part(plan, at, messages, masked))
+        return add_parts(parts)
+
+
+def _rank_masked(plan: PiecePlan, at: int, messages: Sequence[Message]) -> tuple[Part, Floats]:
+    """Return the sums of a bucket's rows, and its masked values in ascending order."""
+    y, t, r, begin, length = _read_ranked(messages)
+    second = t if t.size else r.astype(np.float64)
+    ranks = rank_bucket(plan.masked, plan.tallies[1], at, y, second)
+    order = ranks.order
+    s = ranks.first + np.arange(order.size)
+    rows = RankedRows(r[order], begin[order], length[order], s, ranks.begin, ranks.length)
+    if plan.wanted.ties == "rows":
+        return row_order_part(rows), y
+    ordered = y[order]
+    coupled = couple_bucket(plan, RankRun(ranks.first, ordered, ordered, ranks.begin, ranks.length), messages)
+    return add_parts([rank_part(rows, expected=plan.wanted.expected), coupled]), ordered
+
+
+def empty_bucket_part(plan: PiecePlan, bucket: int) -> Part:
+    """Return the sums of a bucket that got no messages: distances across its stretch of values."""
+    return values_part(plan, bucket - plan.first_bucket, (), np.empty(0)) if plan.wanted.streams else Part()
+
+
+AT_ONCE = 1 << 16  # rows of a cell that are written out at a time: the driver of a cluster is small
+
+
+class Positions(NamedTuple):
+    """Order of a bucket's rows, position of each in that order, and sums of distances from the middle."""
+
+    order: Ints
+    positions: Floats
+    reach: float
+    squares: float
+
+
+def place_bucket(
+    splitters: Splitters, weights: Tally, bucket: int, values: Floats, t: Floats, *more: Floats
+) -> Positions:
+    """Return the order of a bucket's rows and their weighted positions, ties sharing the middle of theirs."""
+    order, start = sort_rows(values, t, *more)
+    below, above = weights_before_after(t[order])
+    below += weights.before[2 * bucket]
+    above += weights.after[2 * bucket]
+    ends = start + block_lengths(start) - 1
+    positions = (below[start] - above[ends]) / 2
+    for place, stretch in ((bucket - 1, slice(0, ends[0] + 1)), (bucket, slice(start[-1], None))):
+        if 0 <= place < splitters.number and splitters.first[place] == values[order[stretch]][0]:
+            positions[stretch] = middle_of_value(splitters, weights, place)
+    return Positions(order, positions, *_from_middle(t[order], (below - above) / 2))
+
+
+def middle_of_value(splitters: Splitters, weights: Tally, place: int) -> float:
+    """Return the position of all rows that have the value of a splitter."""
+    at = splitters.value_of[place]
+    return float(weights.below[at] - weights.above[at]) / 2
+
+
+def _from_middle(weights: Floats, positions: Floats) -> tuple[float, float]:
+    """Return the weighted sums of |position| and of position**2."""
+    return float(np.sum(weights * np.abs(positions))), float(np.sum(weights * positions**2))
+
+
+def weight_tallies(plan: PiecePlan) -> tuple[Tally, Tally]:
+    """Return the weights of a plan's buckets in the original and in the masked order."""
+    if plan.weights is None:
+        raise RuntimeError("the weights of this plan have not been added up")
+    return plan.weights
+
+
+@dataclass(frozen=True)
+class PlaceOriginal:
+    """Finds the positions of a bucket's rows in the original order, and sends them to the masked order."""
+
+    pieces: PiecesByBucket
+
+    def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
+        """Yield masked values with weights and original positions, and the sums that are complete."""
+        plan, at = self.pieces.find(bucket)
+        rows = Rows(*joined(messages, ROWS))
+        found = place_bucket(plan.original, weight_tallies(plan)[0], at, rows.x, rows.t, rows.y)
+        rows = rows.take(found.order)
+        for masked, chosen in by_bucket(plan.masked, rows.turned):
+            part = rows.take(chosen)
+            yield Message(plan.first_bucket + masked, RANKED, (part.y, part.t, found.positions[chosen]))
+        yield Message(bucket, SUMS, (np.array([found.reach, found.squares]),))
+        if plan.wanted.streams:
+            yield from send_values(plan, rows)
+
+
+@dataclass(frozen=True)
+class PlaceMasked:
+    """Finds the positions of a bucket's rows in the masked order, and adds up distances of positions."""
+
+    pieces: PiecesByBucket
+
+    def __call__(self, bucket: int, messages: Sequence[Message]) -> Part:
+        """Return the sums over the rows of a bucket."""
+        plan, at = self.pieces.find(bucket)
+        parts = [_sums(reach=m.arrays[0][0], squares=m.arrays[0][1]) for m in messages if m.kind == SUMS]
+        masked = np.empty(0)
+        arrays = joined(messages, RANKED)
+        if arrays:
+            y, t, positions = arrays
+            found = place_bucket(plan.masked, weight_tallies(plan)[1], at, y, t)
+            gaps = positions[found.order] - found.positions
+            absolute, squared = _from_middle(t[found.order], gaps)
+            parts.append(_sums(absolute=absolute, squared=squared, reach=found.reach))
+            masked = y[found.order]
+        if plan.wanted.streams:
+            parts.append(values_part(plan, at, messages, masked))
+        return add_parts(parts)
+
+
+def _sums(**floats: float) -> Part:
+    """Return sums of a weighted piece as a part."""
+    return Part(floats={name: float(value) for name, value in floats.items()})
+
+
+def weighted_cells(plan: PiecePlan) -> Iterator[Part]:
+    """Yield the sums over the cells of a weighted piece, from counts and weights alone."""
+    for cell, place in enumerate(np.argsort(plan.masked.cells).tolist()):
+        n = int(plan.tallies[0].buckets[2 * cell + 1])
+        if not n:
+            continue
+        weight = float(plan.original.middle[cell])
+        tallies = weight_tallies(plan)
+        gap = middle_of_value(plan.original, tallies[0], cell) - middle_of_value(
+            plan.masked, tallies[1], place
+        )
+        yield _sums(absolute=n * weight * abs(gap), squared=n * weight * gap**2)
+        for side, at in ((0, cell), (1, place)):
+            yield from _cell_reach(tallies[side], at, n, weight, original=side == 0)
+
+
+def _cell_reach(weights: Tally, at: int, n: int, weight: float, *, original: bool) -> Iterator[Part]:
+    """Yield the sums of distances from the middle over a cell of n rows of the same weight."""
+    below, above = weights.before[2 * at + 1], weights.after[2 * at + 1]
+    for begin in range(0, n, AT_ONCE):
+        steps = np.arange(begin, min(begin + AT_ONCE, n), dtype=np.float64)
+        positions = (below + steps * weight - (above + (n - 1 - steps) * weight)) / 2
+        reach, squares = _from_middle(np.full(steps.size, weight), positions)
+        yield _sums(reach=reach, squares=squares) if original else _sums(reach=reach)

@@ -1,22 +1,147 @@
-"""First scan over blocks of rows: counts, sums and moments of each variable, in the file and each stratum."""
+"""What one or two scans of all rows give: cells, moments, correlations."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.engines.moments import ColumnMoments
-from sdckit.metrics.blocks.cell_sums import ALL, CellSums, cell_sums
-from sdckit.metrics.counts import Counts
+from sdckit.kernels.sums import spread_of_sums
+from sdckit.metrics.blocks import (
+    ALL,
+    IL1,
+    IL1S,
+    MAE,
+    MSE,
+    CellSums,
+    Cost,
+    Dominance,
+    bin_weights,
+    cell_sums,
+    dominance,
+    normed_products,
+    stream_power,
+    unrelated_squares,
+    variable_scales,
+)
+from sdckit.metrics.pair import Counts, VariablePair
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.engines.transport import Block
-    from sdckit.kernels.jit import Floats, Ints
+
+
+@dataclass(frozen=True)
+class ColumnMoments:
+    """Count, weight, mean, sum of squared deviations, smallest and largest value of several columns.
+
+    The mean is `origin + offset`, where the origin is a value of the column: in data like 1e9 + small the
+    offset keeps digits that the mean has no place for. Origin and offset count in units of 2**power and
+    `squares` in units of 4**power; the power is 0 for all but extreme columns. Columns without a value have
+    a smallest value of infinity and a largest of minus infinity.
+    """
+
+    count: Ints
+    weight: Floats
+    origin: Floats
+    offset: Floats
+    squares: Floats
+    power: NDArray[np.int32]
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, values: Floats, seen: Bools, weights: Floats | None = None) -> ColumnMoments:
+        """Return the moments of a block's seen cells; `values` has one row per column."""
+        low = np.min(values, axis=1, initial=np.inf, where=seen)
+        high = np.max(values, axis=1, initial=-np.inf, where=seen)
+        count = seen.sum(1)
+        largest = np.where(count > 0, np.maximum(np.abs(low), np.abs(high)), 1.0)
+        power = np.concatenate([stream_power(one) for one in largest[:, None]])
+        origin = np.ldexp(np.where(count > 0, low, 0.0), -power)
+        if power.any():
+            values = np.ldexp(values, -power[:, None])
+        shares = seen.astype(np.float64) if weights is None else seen * weights
+        gaps = np.where(seen, values - origin[:, None], 0.0)
+        weight = shares.sum(1)
+        offset = np.divide((gaps * shares).sum(1), weight, out=np.zeros(count.size), where=weight > 0)
+        squares = ((gaps - offset[:, None]) ** 2 * shares).sum(1)
+        return cls(count, weight, origin, offset, squares, power, low, high)
+
+    def merge(self, other: ColumnMoments) -> ColumnMoments:
+        """Return the moments of two blocks together."""
+        power = np.where(self.count == 0, other.power, self.power)
+        power = np.where((self.count > 0) & (other.count > 0), np.maximum(power, other.power), power)
+        ours, theirs = self._in_unit(power), other._in_unit(power)
+        origin = np.where(self.count > 0, ours.origin, theirs.origin)
+        first, second = ((part.origin - origin) + part.offset for part in (ours, theirs))
+        first = np.where(self.count > 0, first, second)
+        second = np.where(other.count > 0, second, first)
+        weight = self.weight + other.weight
+        share = np.divide(other.weight, weight, out=np.zeros(weight.size), where=weight > 0)
+        gap = second - first
+        return ColumnMoments(
+            count=self.count + other.count,
+            weight=weight,
+            origin=origin,
+            offset=first + gap * share,
+            squares=ours.squares + theirs.squares + gap * gap * share * self.weight,
+            power=power,
+            low=np.minimum(self.low, other.low),
+            high=np.maximum(self.high, other.high),
+        )
+
+    def _in_unit(self, power: NDArray[np.int32]) -> ColumnMoments:
+        """Return the same moments in units of other powers of two."""
+        if np.array_equal(power, self.power):
+            return self
+        up = self.power - power
+        return ColumnMoments(
+            self.count,
+            self.weight,
+            np.ldexp(self.origin, up),
+            np.ldexp(self.offset, up),
+            np.ldexp(self.squares, 2 * up),
+            power,
+            self.low,
+            self.high,
+        )
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each column; 0 for one without a value."""
+        found: Floats = np.ldexp(self.origin + self.offset, self.power)
+        return found
+
+    @property
+    def variances(self) -> Floats:
+        """Mean squared deviation of each column, in units of 4**power; 0 for one without a value."""
+        return np.divide(self.squares, self.weight, out=np.zeros(self.weight.size), where=self.weight > 0)
+
+    def spreads(self, *, weighted: bool) -> Floats:
+        """Return the standard deviation (ddof 1) of each column; 0 for fewer than two values."""
+        found: Floats = np.ldexp(
+            spread_of_sums(self.squares, self.count, self.weight if weighted else None), self.power
+        )
+        return found
+
+    @property
+    def constant(self) -> Bools:
+        """True for each column whose values are all equal, and for one without a value."""
+        return self.low >= self.high
+
+    @property
+    def largest(self) -> Floats:
+        """Largest absolute value of each column; 0 for one without a value."""
+        return np.where(self.count > 0, np.maximum(np.abs(self.low), np.abs(self.high)), 0.0)
+
 
 Group = int | None  # number of a stratum; None for the whole file
 
@@ -153,4 +278,172 @@ def merge_scans(blocks: Sequence[Mapping[Group, ScanTotals]]) -> dict[Group, Sca
     if None not in found:
         strata = sorted(group for group in found if group is not None)
         found[None] = reduce(ScanTotals.merge, [found[stratum] for stratum in strata])
+    return found
+
+
+Edges = Sequence["Floats | None"]  # bin edges of each variable, None where no bins are asked for
+COSTS = (MAE, MSE, IL1, IL1S)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What the second scan needs to know of a group of records, from the totals of the first."""
+
+    totals: ScanTotals
+    spreads: Floats
+    scales: Floats
+    power: NDArray[np.int32]
+    edges: Edges
+
+    @classmethod
+    def of(cls, totals: ScanTotals, *, weighted: bool, edges: Edges | None = None) -> Basis:
+        """Return the basis of a group; without bin edges no bins are counted."""
+        spreads = totals.spreads(weighted=weighted)
+        none: list[Floats | None] = [None] * spreads.size
+        return cls(
+            totals, spreads, variable_scales(spreads), shared_power(totals), none if edges is None else edges
+        )
+
+    def means(self, cost: Cost, j: int) -> tuple[float, float]:
+        """Return the means of original and masked values of variable j over the cells that a cost counts."""
+        masked = self.totals.relative if cost == IL1 else self.totals.shared_masked
+        return float(self.totals.shared_original.means[j]), float(masked.means[j])
+
+
+def shared_power(totals: ScanTotals) -> NDArray[np.int32]:
+    """Return the power of two in whose unit squares of each variable's shared cells count."""
+    largest = np.maximum(totals.shared_original.largest, totals.shared_masked.largest)
+    return np.concatenate([stream_power(one) for one in largest[:, None]])
+
+
+@dataclass(frozen=True)
+class DetailTotals:
+    """Sums of a group of records that need its means, standard deviations or bin edges.
+
+    `arctan` are sums of bounded changes by unit, "spread" or "raw"; `squares` the squared errors in
+    unrelated order, in units of 4**power; `bins` the weights of both columns in each bin; `products` the
+    sums of normed products over complete records, None where they are not asked for.
+    """
+
+    arctan: Mapping[str, Floats]
+    squares: Floats
+    bins: Sequence[tuple[Floats, Floats] | None]
+    dominance: Mapping[Cost, Sequence[Dominance]]
+    products: tuple[Floats, Floats] | None
+
+    def merge(self, other: DetailTotals) -> DetailTotals:
+        """Return the totals of two blocks together."""
+        products = None
+        if self.products is not None and other.products is not None:
+            products = (self.products[0] + other.products[0], self.products[1] + other.products[1])
+        return DetailTotals(
+            {unit: sums + other.arctan[unit] for unit, sums in self.arctan.items()},
+            self.squares + other.squares,
+            [
+                None if ours is None or theirs is None else (ours[0] + theirs[0], ours[1] + theirs[1])
+                for ours, theirs in zip(self.bins, other.bins, strict=True)
+            ],
+            {
+                cost: [one.merge(more) for one, more in zip(found, other.dominance[cost], strict=True)]
+                for cost, found in self.dominance.items()
+            },
+            products,
+        )
+
+
+@dataclass(frozen=True)
+class SecondScan:
+    """Task that returns the details of a block for the whole file (None) and each stratum.
+
+    `units` are those of bounded changes, among "spread" and "raw"; `costs` are the losses whose dominance is
+    measured; `products` is True if correlations are asked for.
+    """
+
+    variables: tuple[str, ...]
+    bases: Mapping[Group, Basis]
+    units: tuple[str, ...] = ("spread", "raw")
+    costs: tuple[Cost, ...] = COSTS
+    products: bool = True
+
+    def __call__(self, block: Block) -> dict[Group, DetailTotals]:
+        """Return the details of the block and of each of its strata."""
+        x, y = stacked(block, self.variables)
+        found: dict[Group, DetailTotals] = {None: self._details(x, y, block.weights, self.bases[None])}
+        for stratum, rows in rows_by_stratum(block.strata) if block.strata is not None else ():
+            weights = None if block.weights is None else block.weights[rows]
+            found[stratum] = self._details(x[:, rows], y[:, rows], weights, self.bases[stratum])
+        return found
+
+    def _details(self, x: Floats, y: Floats, weights: Floats | None, basis: Basis) -> DetailTotals:
+        """Return the details of the records of one group."""
+        columns = list(_shared_cells(x, y, weights, basis))
+        units = {"spread": basis.spreads, "raw": np.ones(len(columns))}
+        return DetailTotals(
+            {unit: _arctan_sums(columns, units[unit]) for unit in self.units},
+            np.array([_unrelated_squares(column, j, basis) for j, column in enumerate(columns)]),
+            [_bins(column, edges) for column, edges in zip(columns, basis.edges, strict=True)],
+            {
+                cost: [
+                    dominance(column.cells(cost, "keep"), *basis.means(cost, j))
+                    for j, column in enumerate(columns)
+                ]
+                for cost in self.costs
+            },
+            _products(x, y, basis.totals) if self.products else None,
+        )
+
+
+def _shared_cells(x: Floats, y: Floats, weights: Floats | None, basis: Basis) -> Iterator[VariablePair]:
+    """Yield the cells of each variable that both files have."""
+    for j in range(len(x)):
+        rows = ~np.isnan(x[j]) & ~np.isnan(y[j])
+        shares = None if weights is None else weights[rows]
+        yield VariablePair(x[j, rows], y[j, rows], shares, float(basis.spreads[j]), float(basis.scales[j]))
+
+
+def _arctan_sums(columns: Sequence[VariablePair], units: Floats) -> Floats:
+    """Return the sum of bounded changes of each variable; 0 where its unit is NaN."""
+    return np.array(
+        [0.0 if np.isnan(unit) else one.arctan_sum(unit) for one, unit in zip(columns, units, strict=True)]
+    )
+
+
+def _unrelated_squares(column: VariablePair, j: int, basis: Basis) -> float:
+    """Return the sum over a block of mean squared distances from all masked values of the file."""
+    masked, power = basis.totals.shared_masked, int(basis.power[j])
+    x, mean = np.ldexp(column.x, -power), np.ldexp(masked.means[j], -power)
+    variance = np.ldexp(masked.variances[j], 2 * (masked.power[j] - power))
+    weights = np.ones(x.size) if column.weights is None else column.weights
+    return unrelated_squares(x, weights, float(mean), float(variance))
+
+
+def _bins(column: VariablePair, edges: Floats | None) -> tuple[Floats, Floats] | None:
+    """Return the weight of a block's original and masked values in each bin; None without edges."""
+    if edges is None:
+        return None
+    return bin_weights(column.x, edges, column.weights), bin_weights(column.y, edges, column.weights)
+
+
+def _products(x: Floats, y: Floats, totals: ScanTotals) -> tuple[Floats, Floats]:
+    """Return the sums of normed products of both files over the complete records of a block."""
+    complete = np.asarray(~(np.isnan(x) | np.isnan(y)).any(0))
+    return (
+        _normed(x, complete, totals.complete_original),
+        _normed(y, complete, totals.complete_masked),
+    )
+
+
+def _normed(values: Floats, complete: Bools, moments: ColumnMoments) -> Floats:
+    """Return the sums of products of one file's deviations from its means, divided by their norms."""
+    scaled = np.ldexp(values[:, complete], -moments.power[:, None])
+    centred = (scaled - moments.origin[:, None]) - moments.offset[:, None]
+    return normed_products(np.ascontiguousarray(centred.T), np.sqrt(moments.squares))
+
+
+def merge_details(blocks: Sequence[Mapping[Group, DetailTotals]]) -> dict[Group, DetailTotals]:
+    """Return the details of the whole file and of each stratum from those of all blocks in order."""
+    found: dict[Group, DetailTotals] = {}
+    for block in blocks:
+        for group, totals in block.items():
+            found[group] = found[group].merge(totals) if group in found else totals
     return found

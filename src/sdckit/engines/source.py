@@ -9,18 +9,18 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
-from sdckit.core.converted_cells import cell_marks
+from sdckit.core.cells import cell_marks
 from sdckit.core.roles import strata_of, unique_names
 from sdckit.core.table import Table
-from sdckit.engines.parquet_files import ParquetFiles, find_files
+from sdckit.engines.files import ParquetFiles, find_files
 from sdckit.engines.transport import Block, BlockRef, Reads
-from sdckit.kernels.scaling import powers_of_two
+from sdckit.kernels.sums import powers_of_two
 from sdckit.progress import each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Floats, Ints, UInt64s
+    from sdckit.arrays import Floats, Ints, UInt64s
 
 BLOCK_ROWS = 1_000_000
 NUMBER = "stratum number"  # name of the column that numbers the strata

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core import checks, frame_kinds, notebook, registry
-from sdckit.core.frame_kinds import kind_of
-from sdckit.core.table import Table, names_of
-from sdckit.core.text import number
+from sdckit.core import checks, notebook, registry
+from sdckit.core.checks import number
+from sdckit.core.table import USUAL_KIND, Table, converted, kind_of, names_of
 from sdckit.estimation.estimators import ABSENT, FACTOR, Row, Rows, column_figures, name_of_row, rows_of
 from sdckit.estimation.guards import (
     Guards,
@@ -30,11 +29,11 @@ from sdckit.metrics.loss.moments import overlap
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from sdckit.arrays import Ints
     from sdckit.core.registry import Metric
     from sdckit.estimation.estimators import Rows
     from sdckit.estimation.guards import Guards
     from sdckit.estimation.parse import Request
-    from sdckit.kernels.jit import Ints
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.rules.rules import Rules
@@ -162,7 +161,7 @@ class Estimates:
     table: pl.DataFrame
     guards: Guards = field(default_factory=dict, repr=False)
     computable: bool = field(default=True, repr=False)
-    kind: str = field(default=frame_kinds.USUAL, repr=False, compare=False)
+    kind: str = field(default=USUAL_KIND, repr=False, compare=False)
 
     @property
     def some_withheld(self) -> bool:
@@ -251,7 +250,7 @@ class Estimates:
         -------
         dataframe
         """
-        return frame_kinds.converted(self.table, kind, self.kind)
+        return converted(self.table, kind, self.kind)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""

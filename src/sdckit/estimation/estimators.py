@@ -23,9 +23,9 @@ from sdckit.estimation.survey_file import WHOLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.estimation.parse import Request
     from sdckit.estimation.survey_file import Grouping, SurveyFile
-    from sdckit.kernels.jit import Bools, Floats, Ints
 
 CONFIDENCE = 0.95
 FACTOR = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)  # standard errors on either side of an estimate

@@ -19,24 +19,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from sdckit.core.checks import FEWEST_REPORTED
-from sdckit.core.classes import number_values
-from sdckit.core.text import plural, shortened
+from sdckit.core.cells import number_values
+from sdckit.core.checks import FEWEST_REPORTED, plural, shortened
 from sdckit.estimation.estimators import ABSENT, name_of_row, sample_of
 from sdckit.estimation.models import model_data
 from sdckit.estimation.survey_file import WHOLE
-from sdckit.metrics.blocks.contributions import Contributions
-from sdckit.metrics.dominated import PERCENT, is_dominated
+from sdckit.metrics.blocks import Contributions
+from sdckit.metrics.publishable import PERCENT, is_dominated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.estimation.compare import Estimates
     from sdckit.estimation.estimators import Row, Rows, Sample
     from sdckit.estimation.models import Levels, ModelData
     from sdckit.estimation.parse import Request
     from sdckit.estimation.survey_file import SurveyFile
-    from sdckit.kernels.jit import Bools, Floats, Ints
 
 FEW_RECORDS, FEW_UNITS = "fewer than ten records", "fewer than ten units"
 FEW_CONTRIBUTE = "fewer than ten records contribute"

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.core.checks import NotApplicable
-from sdckit.core.classes import number_values
-from sdckit.core.quoting import shown
-from sdckit.core.text import plural
+from sdckit.core.cells import number_values
+from sdckit.core.checks import NotApplicable, plural, shown
 from sdckit.estimation.estimators import NO_VALUE, NO_WEIGHT, Figures, absent
 from sdckit.estimation.parse import OWN, PLACEHOLDER
 from sdckit.metrics.loss.propensity import logistic
@@ -25,9 +23,9 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterator, Sequence
 
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.estimation.parse import Formula, Request
     from sdckit.estimation.survey_file import SurveyFile
-    from sdckit.kernels.jit import Bools, Floats, Ints
 
 
 class Classes(NamedTuple):

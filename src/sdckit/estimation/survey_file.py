@@ -12,18 +12,16 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
-from sdckit.core.classes import number_values
-from sdckit.core.converted_cells import NUMBER, converted, polars_column
-from sdckit.core.quoting import shown
+from sdckit.core.cells import NUMBER, converted, number_values, polars_column
+from sdckit.core.checks import plural, shown
 from sdckit.core.table import Table, is_missing, names_of
-from sdckit.core.text import plural
 from sdckit.kernels.sums import NOTHING, cell_moments
 from sdckit.metrics.original import Original
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Int32s, Ints
+    from sdckit.arrays import Bools, Floats, Int32s, Ints
 
 
 class Options(NamedTuple):

@@ -1,4 +1,4 @@
-"""Types of columns by their cells: text that is numbers, and floats that are whole numbers."""
+"""Types of cells in files, and text that stands for numbers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.io.dialect import DEFAULT, Dialect
+from sdckit.io.formats import DEFAULT, Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from os import PathLike
+
+
+def damaged_error(path: str | PathLike[str], form: str, again: str = "export") -> ValueError:
+    """Return the error for a file that is not a whole one of its format; `again` is how a new one is made."""
+    return ValueError(
+        f"'{path}' is no whole {form} file (cut off, damaged or another format); copy or {again} it again"
+    )
+
 
 LARGEST = 2**53  # beyond it, doubles do not represent every whole number
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"

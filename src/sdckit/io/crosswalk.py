@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.io import files
-from sdckit.io.dialect import DEFAULT
-from sdckit.io.suffixes import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES
+from sdckit.io.formats import ARROW_SUFFIXES, CSV_SUFFIXES, DEFAULT, PARQUET_SUFFIXES
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sdckit.io.dialect import Dialect
+    from sdckit.io.formats import Dialect
 
 SUFFIXES = CSV_SUFFIXES + PARQUET_SUFFIXES + ARROW_SUFFIXES
 PUBLISHED, ORIGINAL = "published_row", "original_row"  # columns of row numbers, from 1

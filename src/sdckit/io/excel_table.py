@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.io.cell_types import as_numbers, as_whole
+from sdckit.io.cell_types import as_numbers, as_whole, damaged_error
 from sdckit.io.csv_table import check_column_names, refuse_record
-from sdckit.io.damaged import damaged_error
-from sdckit.io.dialect import DEFAULT, Dialect
-from sdckit.io.quiet import without_panic_messages
+from sdckit.io.formats import DEFAULT, Dialect
+from sdckit.io.memory import without_panic_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

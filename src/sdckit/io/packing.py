@@ -10,8 +10,8 @@ import zlib
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from sdckit.io.formats import PACKED_SUFFIXES
 from sdckit.io.memory import BEYOND_MEMORY, require_memory
-from sdckit.io.suffixes import PACKED_SUFFIXES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tables in the bytes of Parquet files, refused in one line where they are damaged or beyond memory."""
+"""Parquet and Arrow files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 
 from sdckit.io.atomic import POLARS_ERRORS
-from sdckit.io.damaged import damaged_error
-from sdckit.io.memory import BEYOND_MEMORY, require_memory
-from sdckit.io.quiet import without_panic_messages
+from sdckit.io.cell_types import damaged_error
+from sdckit.io.memory import BEYOND_MEMORY, require_memory, without_panic_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from sdckit.io.atomic import AnyPath
+
 
 _WIDTHS = {pl.Boolean: 1, pl.Int8: 1, pl.UInt8: 1, pl.Int16: 2, pl.UInt16: 2, pl.Date: 4}
 _WIDTHS |= dict.fromkeys((pl.Int32, pl.UInt32, pl.Float32), 4)  # bytes of a cell; 8 for other types
@@ -93,3 +93,43 @@ def _as_usual(column: pl.Series) -> pl.Series:
     """Return integers of 128 bits as those of 64 bits, or as text where they do not fit, as in a CSV."""
     usual = column.cast(pl.Int64, strict=False)
     return usual if usual.null_count() == column.null_count() else column.cast(pl.String)
+
+
+FILE_MARK = b"ARROW1"  # at both ends of a file; a stream of batches has none
+FIRST_FEATHER = b"FEA1"
+
+
+def parse_arrow(path: Path, data: bytes) -> pl.DataFrame:
+    """Return the table in the bytes of an Arrow file or stream.
+
+    Parameters
+    ----------
+    path, data
+        The file, for errors, and its bytes.
+
+    Returns
+    -------
+    polars.DataFrame
+        The table.
+
+    Raises
+    ------
+    ValueError
+        The file is damaged, or its records take more memory than there is.
+    """
+    if data.startswith(FIRST_FEATHER):
+        raise ValueError(f"'{path}' is Feather of version 1, which is no longer read; write it as version 2")
+    if not data.startswith(FILE_MARK):
+        return read_typed(path, "Arrow", None, lambda: pl.read_ipc_stream(io.BytesIO(data)))
+    if not data.endswith(FILE_MARK):
+        raise damaged_error(path, "Arrow")
+    return read_typed(
+        path, "Arrow", lambda: pl.scan_ipc(io.BytesIO(data)), lambda: pl.read_ipc(io.BytesIO(data))
+    )
+
+
+def arrow_bytes(frame: pl.DataFrame) -> bytes:
+    """Return a table as the bytes of an Arrow file, without compression and for readers of any age."""
+    buffer = io.BytesIO()
+    frame.write_ipc(buffer, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
+    return buffer.getvalue()

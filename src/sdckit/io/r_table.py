@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.io.cell_types import as_whole
-from sdckit.io.damaged import damaged_error
-from sdckit.io.dialect import DEFAULT, Dialect
+from sdckit.io.cell_types import as_whole, damaged_error
+from sdckit.io.formats import DEFAULT, Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

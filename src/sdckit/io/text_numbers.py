@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.core.quoting import cells_are_quoted, shown
-from sdckit.core.text import plural
-from sdckit.core.text_cells import MARKED, OTHERWISE, are_numbers, is_mostly_numbers
+from sdckit.core.cells import MARKED, OTHERWISE, are_numbers, is_mostly_numbers
+from sdckit.core.checks import cells_are_quoted, plural, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sdckit.io.source import Source
+    from sdckit.io.files import Source
 
 COMMA = r"^-?[0-9]+,[0-9]+$"
 OWN_CODES = "declare the codes of missing cells, or correct the file"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sdckit.core.text import number
-from sdckit.io.suffixes import READ_ONLY, stem_of, suffix_of
-from sdckit.job.toml_text import entry_text, key_text, section_text, string_text, value_text
+from sdckit.core.checks import number
+from sdckit.io.formats import READ_ONLY, stem_of, suffix_of
+from sdckit.job.toml import entry_text, key_text, section_text, string_text, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,12 +6,12 @@ import math
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from sdckit.io.suffixes import CSV_SUFFIXES, EXCEL_SUFFIXES, LABELLED_SUFFIXES, suffix_of
+from sdckit.io.formats import CSV_SUFFIXES, EXCEL_SUFFIXES, LABELLED_SUFFIXES, suffix_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sdckit.job.read import Job
+    from sdckit.job.toml import Job
 
 WIDTH = 100
 INDENT = "    "

@@ -18,7 +18,7 @@ from sdckit.kernels.trees import PART, in_parts
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sdckit.kernels.jit import Floats, Ints, UInt64s
+    from sdckit.arrays import Floats, Ints, UInt64s
     from sdckit.kernels.trees import Forest, Tree
 
 PAIRS = 50_000_000  # of records, compared between two checks for Ctrl-C: a fraction of a second

@@ -1,15 +1,4 @@
-"""Random numbers that belong to cells, and standard normal ones.
-
-Words of a cell are a keyed function of row, column and stream, not of the order of work: a block of a file
-draws the same numbers in whatever task, order or engine it is masked. The keyed function is Philox4x64-10
-(Salmon et al. 2011, doi:10.1145/2063384.2063405); nothing outside this module knows it.
-
-Normal numbers come by the ziggurat method, three times as fast as numpy's: it covers the density by 256
-layers of equal area, so that one random word and one comparison suffice for 99 draws of 100. The words come
-from the SFC64 generator, seeded by the caller's; for draws that belong to cells, each cell has its own, whose
-state is made of the cell's random words. A cryptographic generator seeds no weaker one: its own words make
-the draws, by numpy's ziggurat.
-"""
+"""Random numbers in bulk."""
 
 from __future__ import annotations
 
@@ -21,11 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.kernels.bit_generators import is_fast
-from sdckit.kernels.jit import Floats, Ints, UInt64s, inlined, inner, kernel
+from sdckit.arrays import Floats, Ints, UInt64s
+from sdckit.kernels.jit import inlined, inner, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+NUMPYS = (np.random.PCG64, np.random.PCG64DXSM, np.random.SFC64, np.random.MT19937, np.random.Philox)
+
+
+def is_fast(rng: np.random.Generator) -> bool:
+    """Return True for a generator on one of numpy's bit generators, none of which is cryptographic."""
+    return isinstance(rng.bit_generator, NUMPYS)
+
 
 SECRET = 32  # bytes of entropy where no seed is given
 ROUNDS = 10

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit import progress
+from sdckit.arrays import Floats, Int, Ints
 from sdckit.kernels import trees
-from sdckit.kernels.jit import Floats, Int, Ints, inner, kernel
+from sdckit.kernels.jit import inner, kernel
 
 STEP = 10_000  # groups merged between two checks for Ctrl-C
 

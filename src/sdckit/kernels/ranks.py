@@ -1,22 +1,16 @@
-"""Order, ranks and rank distances of columns: the sums behind brMAE and brMSE.
-
-Columns are sorted with a label beside each value (its row number, or its rank in another column), digit by
-digit: no comparison of values is mispredicted, and no argsort is needed. Equal values keep their order.
-
-All ranks are 0-based here. A tie block is the interval [first, last] of positions that equal
-values share. Its mid-rank is (first + last) / 2; it is kept doubled, so that sums stay exact
-integers for every tie rule that assigns ranks or half ranks.
-"""
+"""Sort columns, rank them under any rule for ties, and measure distances of ranks."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.kernels.jit import Bools, Floats, Int, Ints, UInt64s, inlined, inner, kernel
+from sdckit.arrays import Bools, Floats, Int, Ints, UInt64s
+from sdckit.kernels.jit import inlined, inner, kernel
+from sdckit.kernels.sums import powers_of_two
 
 Labels = npt.NDArray[Any]  # of unsigned integers
 Sums = tuple[Any, Any, Any]  # of |r - s|, and of (r - s)**2 in two halves; ranks doubled
@@ -538,3 +532,490 @@ def _expected_sums(order: Ints, begin: Ints, end: Ints, other_begin: Ints, other
             row = order[c, j]
             sums[c] += mean_gap(begin[c, row], end[c, row], other_begin[c, row], other_end[c, row])
     return sums
+
+
+FEW = 0.1  # share of tied rows up to which only these are sorted once more
+
+
+@inlined
+def _compared(a: float, b: float, c: float, x: float, t: float, y: float) -> int:
+    """Return -1, 0 or 1 if the row (a, b, c) is before, equal to or after the row (x, t, y)."""
+    if a != x:
+        return -1 if a < x else 1
+    if b != t:
+        return -1 if b < t else 1
+    if c != y:
+        return -1 if c < y else 1
+    return 0
+
+
+@inner
+def _bucket(x: float, t: float, y: float, first: Floats, middle: Floats, last: Floats) -> Int:
+    """Return the bucket of the row (x, t, y) among the splitters."""
+    low, high = np.int64(0), np.int64(first.size)
+    while low < high:
+        half = (low + high) >> 1
+        found = _compared(first[half], middle[half] if middle.size else 0.0, last[half], x, t, y)
+        if found == 0:
+            return 2 * half + 1
+        if found < 0:
+            low = half + 1
+        else:
+            high = half
+    return 2 * low
+
+
+@kernel
+def number_buckets(x: Floats, t: Floats, y: Floats, first: Floats, middle: Floats, last: Floats) -> Ints:
+    """Return the bucket of each row (x, t, y) among splitters in lexicographic order."""
+    buckets = np.empty(x.size, np.int64)
+    for i in range(x.size):
+        buckets[i] = _bucket(x[i], t[i] if t.size else 0.0, y[i], first, middle, last)
+    return buckets
+
+
+@kernel
+def value_buckets(values: Floats, splitters: Floats) -> Ints:
+    """Return the bucket of each value among distinct splitters in ascending order."""
+    buckets = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        low, high = np.int64(0), np.int64(splitters.size)
+        while low < high:
+            half = (low + high) >> 1
+            if splitters[half] < values[i]:
+                low = half + 1
+            else:
+                high = half
+        buckets[i] = 2 * low + (low < splitters.size and splitters[low] == values[i])
+    return buckets
+
+
+@kernel
+def group_rows(buckets: Ints, number: int) -> tuple[Ints, Ints]:
+    """Return the row numbers ordered by bucket, and where each bucket starts, with the end of the last."""
+    starts = np.zeros(number + 1, np.int64)
+    for i in range(buckets.size):
+        starts[buckets[i] + 1] += 1
+    for b in range(number):
+        starts[b + 1] += starts[b]
+    rows = np.empty(buckets.size, np.int64)
+    place = starts[:-1].copy()
+    for i in range(buckets.size):
+        rows[place[buckets[i]]] = i
+        place[buckets[i]] += 1
+    return rows, starts
+
+
+def sort_rows(first: Floats, *others: Floats) -> tuple[Ints, Ints]:
+    """Return the rows in lexicographic order, and the start of the tie block of the first column at each.
+
+    Rows equal in all columns keep their order. Untied columns are sorted once; where few rows are tied,
+    only these are sorted by the other columns.
+    """
+    order, start = sorted_rows(first)
+    others = tuple(other for other in others if other.size)
+    tied = _tied_positions(start)
+    if not tied.size or not others:
+        return order, start
+    if tied.size <= FEW * first.size:
+        rows = order[tied]
+        keys = [other[rows] for other in reversed(others)]
+        order[tied] = rows[np.lexsort((*keys, start[tied]))]
+        return order, start
+    order = np.arange(first.size)
+    for column in reversed((first, *others)):
+        again, start = sorted_rows(column[order])
+        order = order[again]
+    return order, start
+
+
+def _tied_positions(start: Ints) -> Ints:
+    """Return the positions whose tie block is longer than one, given the start of each position's block."""
+    opens = np.append(start == np.arange(start.size), True)
+    return np.flatnonzero(~(opens[:-1] & opens[1:]))
+
+
+def block_lengths(start: Ints) -> Ints:
+    """Return the length of the tie block at each position, given the start of each position's block."""
+    return block_ends(start) - start + 1
+
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+TIES = ("average", "expected", "random", "first", "last", "min", "max")
+
+
+def distance(
+    column: OrderedColumn, masked: Floats, ties: str = "average", rng: np.random.Generator | None = None
+) -> RankSums:
+    """Return the sums of absolute and squared rank differences of one column under a rule of `TIES`."""
+    if ties == "average":
+        return average_distance(column, masked)
+    if ties in {"min", "max", "expected"}:
+        alignment = AlignedColumn(column, masked)
+        return {"min": alignment.least, "max": alignment.largest, "expected": alignment.expected}[ties]()
+    return gap_distance(row_gaps2(column, masked, ties, rng))
+
+
+def row_gaps2(
+    column: OrderedColumn, masked: Floats, ties: str, rng: np.random.Generator | None = None
+) -> Ints:
+    """Return twice the rank difference of each row, for every tie rule that assigns ranks."""
+    if ties in {"min", "max"}:
+        alignment = AlignedColumn(column, masked)
+        ours, theirs = alignment.least_ranks() if ties == "min" else alignment.largest_ranks()
+        return alignment.to_rows(2 * (ours - theirs))
+    return column.ranks2(ties, rng) - OrderedColumn(masked).ranks2(ties, rng)
+
+
+class AlignedColumn:
+    """A masked column sorted beside its original ranks; gives their rank distance under each tie rule.
+
+    Equal masked values are in original order.
+    """
+
+    def __init__(self, column: OrderedColumn, masked: Floats) -> None:
+        self.column = column
+        self.n: int = column.n
+        self.label: Ints
+        self.first: Ints
+        self.label, self.first = sorted_rows(masked[column.order])
+        self.tied: bool = has_ties(self.first)
+
+    @cached_property
+    def last(self) -> Ints:
+        """Last position of the masked tie block that each masked position is in."""
+        return block_ends(self.first)
+
+    @property
+    def has_ties(self) -> bool:
+        """True if the original or the masked column has ties, so that tie rules can differ."""
+        return self.tied or self.column.tied
+
+    def to_rows(self, by_position: npt.NDArray[Number]) -> npt.NDArray[Number]:
+        """Return values given by masked position in the order of the rows."""
+        rows = np.empty_like(by_position)
+        rows[self.column.order[self.label]] = by_position
+        return rows
+
+    def least_ranks(self) -> tuple[Ints, Ints]:
+        """Return both ranks of each record, in masked order, for the tie-breaking of least distance."""
+        original = np.empty(self.n, np.int64)
+        _least_ranks(self.label, self.column.first, np.zeros(self.n, np.int64), original)
+        return original, np.arange(self.n)
+
+    def largest_ranks(self) -> tuple[Ints, Ints]:
+        """Return both ranks of each record, in masked order, for the tie-breaking of largest distance."""
+        original = np.empty(self.n, np.int64)
+        masked = np.empty(self.n, np.int64)
+        _largest_ranks(
+            self.label, self.first, self.last, self.column.first, np.zeros(self.n, np.int64), original, masked
+        )
+        return original, masked
+
+    def least(self) -> RankSums:
+        """Return the least rank distance sums over all tie-breakings."""
+        original, masked = self.least_ranks()
+        return gap_distance(2 * (original - masked))
+
+    def largest(self) -> RankSums:
+        """Return the largest rank distance sums over all tie-breakings."""
+        original, masked = self.largest_ranks()
+        return gap_distance(2 * (original - masked))
+
+    def average(self) -> RankSums:
+        """Return the rank distance sums between mid-ranks."""
+        return gap_distance(self.column.middle2[self.label] - (self.first + self.last))
+
+    def expected(self) -> RankSums:
+        """Return the mean rank distance sums over independent random tie-breakings of both columns."""
+        middle = self.average()
+        absolute = float(np.sum(self.expected_absolute()))
+        spread = tie_sum(self.column.first) + tie_sum(self.first)
+        return RankSums(self.n, 2 * absolute, middle.squared4 + spread / 3)
+
+    def expected_absolute(self) -> Floats:
+        """Return E|R - S|, the mean over random tie-breakings, for each masked position."""
+        out = np.empty(self.n, np.float64)
+        _expected_absolute(
+            self.column.first[self.label], self.column.last[self.label], self.first, self.last, out
+        )
+        return out
+
+    def expected_squared(self) -> Floats:
+        """Return E(R - S)**2, the mean over random tie-breakings, for each masked position."""
+        middle = (self.column.middle2[self.label] - self.first - self.last) / 2.0
+        lengths = self.column.last[self.label] - self.column.first[self.label] + 1.0
+        others = self.last - self.first + 1.0
+        return middle**2 + (lengths**2 - 1) / 12 + (others**2 - 1) / 12
+
+    def squared_variance(self) -> float:
+        """Return the exact variance of brMSE under independent random tie-breaking; 0 without ties."""
+        if self.n < 2 or not self.has_ties:
+            return 0.0
+        return 4.0 * self._product_variance() / largest_squared(self.n) ** 2
+
+    def _product_variance(self) -> float:
+        """Return the variance of the sum of R * S over random tie-breakings."""
+        block, other = self.column.first[self.label], self.first
+        length = self.column.last[self.label] - block + 1.0
+        other_length = self.last - other + 1.0
+        middle = self.column.middle2[self.label] / 2.0
+        other_middle = (self.first + self.last) / 2.0
+        total = np.sum((length + 1) * length / 12 * _squares_within(block, other_middle) / length)
+        total += np.sum(
+            (other_length + 1) * other_length / 12 * _squares_within(other, middle) / other_length
+        )
+        _, index, count = np.unique(block * self.n + other, return_index=True, return_counts=True)
+        variance = (length[index] ** 2 - 1) / 12 * (other_length[index] ** 2 - 1) / 12
+        free = (length[index] - 1) * (other_length[index] - 1)
+        joint = np.divide(count * (count - 1.0) * variance, free, out=np.zeros_like(variance), where=free > 0)
+        return float(total + np.sum(count * variance + joint))
+
+
+def _squares_within(block: Ints, values: Floats) -> Floats:
+    """Return the sum of squares round the mean of each block, repeated on every row of the block."""
+    _, number = np.unique(block, return_inverse=True)
+    count = np.bincount(number)
+    mean = np.bincount(number, weights=values) / count
+    squares: Floats = np.bincount(number, weights=(values - mean[number]) ** 2).astype(np.float64)
+    return squares[number]
+
+
+@kernel
+def _least_ranks(label: Ints, block: Ints, used: Ints, original: Ints) -> None:
+    """Write original ranks for least distance: records tied in the original ascend by masked position."""
+    for j in range(label.size):
+        begin = block[label[j]]
+        original[j] = begin + used[begin]
+        used[begin] += 1
+
+
+@kernel
+def _largest_ranks(
+    label: Ints, first: Ints, last: Ints, block: Ints, used: Ints, original: Ints, masked: Ints
+) -> None:
+    """Write both ranks of each record for largest distance: records tied in the original descend by masked.
+
+    Records that share both their original and their masked tie block get opposite orders.
+    """
+    end = label.size
+    while end > 0:
+        begin = end - 1
+        block_start = block[label[begin]]
+        while begin > first[end - 1] and block[label[begin - 1]] == block_start:
+            begin -= 1
+        for t in range(begin, end):
+            original[t] = block_start + used[block_start] + t - begin
+            masked[t] = first[t] + last[t] - t
+        used[block_start] += end - begin
+        end = begin
+
+
+@kernel
+def _expected_absolute(a: Ints, b: Ints, c: Ints, d: Ints, out: Floats) -> None:
+    """Write E|R - S| of each record, for R uniform on the integers a..b and S on c..d."""
+    for j in range(a.size):
+        out[j] = mean_gap(a[j], b[j], c[j], d[j])
+
+
+# Levels of an unrelated masked column: the mean over all ways to pair the two columns.
+
+
+@kernel
+def cross_gap_part(
+    points: Floats,
+    weights: Floats,
+    others: Floats,
+    low: float,
+    high: float,
+    below: float,
+    above: float,
+    passed: int,
+    count: int,
+) -> float:
+    """Return the part of the sum of weights[i] |points[i] - others[j]| that lies between two values.
+
+    Each distance is the length of the stretch between its ends, so the sum adds up over stretches of values.
+    `points` and `others` are the sorted values from `low` to `high`; points below the stretch have the total
+    weight `below`, all others `above`; `passed` of the `count` others lie below it.
+    """
+    total = 0.0
+    i = j = 0
+    previous = low
+    while i < points.size or j < others.size:
+        if j == others.size or (i < points.size and points[i] <= others[j]):
+            here = points[i]
+            total += (here - previous) * (below * (count - passed - j) + above * (passed + j))
+            below += weights[i]
+            above -= weights[i]
+            i += 1
+        else:
+            here = others[j]
+            total += (here - previous) * (below * (count - passed - j) + above * (passed + j))
+            j += 1
+        previous = here
+    if high > previous:
+        total += (high - previous) * (below * (count - passed - j) + above * (passed + j))
+    return total
+
+
+@kernel
+def mean_cross_gap(points: Floats, weights: Floats, others: Floats) -> float:
+    """Return the sum over i of weights[i] times the mean over j of |points[i] - others[j]|; both sorted."""
+    above = 0.0
+    for k in range(weights.size):
+        above += weights[k]
+    low, n = min(points[0], others[0]), others.size
+    return cross_gap_part(points, weights, others, low, low, 0.0, above, 0, n) / n
+
+
+def untied_level(n: int) -> tuple[float, float]:
+    """Return the expected brMAE and brMSE of a random order of n records without ties."""
+    return ((n * n - 1) / 3 / largest_absolute(n), 0.5) if n > 1 else (float("nan"), float("nan"))
+
+
+def random_level(alignment: AlignedColumn, ties: str) -> tuple[float, float]:
+    """Return the expected brMAE and brMSE of a masked column whose order is unrelated to the original's.
+
+    Rules that break ties at random score as without ties, mid-ranks score less. For first, last,
+    min and max no formula is known where there are ties: NaN.
+    """
+    if ties != "average" or not alignment.has_ties:
+        return level_without_midranks(alignment.n, ties, has_ties=alignment.has_ties)
+    original = alignment.column.middle2 / 2.0
+    masked = (alignment.first + alignment.last) / 2.0
+    lost = tie_sum(alignment.column.first) + tie_sum(alignment.first)
+    return midrank_level(alignment.n, mean_cross_gap(original, np.ones(alignment.n), masked), lost)
+
+
+def level_without_midranks(n: int, ties: str, *, has_ties: bool) -> tuple[float, float]:
+    """Return brMAE and brMSE in unrelated order where no mid-rank is needed; NaN without a formula."""
+    if n < 2 or not has_ties or ties in {"random", "expected"}:
+        return untied_level(n)
+    return float("nan"), float("nan")
+
+
+def midrank_level(n: int, cross_gap: float, lost: int) -> tuple[float, float]:
+    """Return brMAE and brMSE in unrelated order under mid-ranks.
+
+    `cross_gap` is `mean_cross_gap` of the mid-ranks of both columns, `lost` the sum of their `tie_sum`.
+    """
+    return cross_gap / largest_absolute(n), 0.5 - lost / (4 * n * (n * n - 1))
+
+
+class TieSummary(NamedTuple):
+    """Effect of ties in one column: least and largest rank distance, and the level of unrelated order."""
+
+    has_ties: bool
+    least: RankSums
+    largest: RankSums
+    levels: dict[str, tuple[float, float]]
+
+
+def summarise(alignment: AlignedColumn) -> TieSummary:
+    """Return the least, largest and random levels of an alignment's rank distance, without its arrays."""
+    least = alignment.least()
+    largest = alignment.largest() if alignment.has_ties else least
+    levels = {ties: random_level(alignment, ties) for ties in TIES}
+    return TieSummary(alignment.has_ties, least, largest, levels)
+
+
+PERMUTATIONS = (9, 99)  # fewest and most random pairings for a level of unrelated order
+ENOUGH = 1_000_000  # records in all pairings together
+LIGHTEST = 1e-300  # smallest weight as a share of the largest; smaller ones would underflow to 0
+
+
+class WeightedRanks:
+    """Weighted rank positions of one variable, original and masked, and the gaps between them.
+
+    Weights count in units of a power of two next to the largest of them, so that no scale of the weights
+    changes a digit or leaves the range of numbers. Positions count from the middle of the weight: half of
+    the weight below less half of the weight above. Both are sums of weights and neither is a difference
+    from the total, in which the rounding of one heavy record would exceed all others.
+    """
+
+    def __init__(self, x: Floats, y: Floats, weights: Floats) -> None:
+        self.original: OrderedColumn = OrderedColumn(x)
+        self.masked: OrderedColumn = OrderedColumn(y)
+        self.weights: Floats = np.maximum(weights / powers_of_two(weights), LIGHTEST)
+        self.positions: Floats = _positions(self.original, self.original.order, self.weights)
+        self.gap: Floats = self.positions - _positions(self.masked, self.masked.order, self.weights)
+        self.reach: float
+        self.largest_squared: float
+        self.reach, self.largest_squared = _distances_from_middle(
+            self.original, self.original.order, self.weights
+        )
+
+    def largest(self) -> tuple[float, float]:
+        """Return the largest possible weighted sums of |R - S| and (R - S)**2."""
+        return self.reach + _distances_from_middle(self.masked, self.masked.order, self.weights)[
+            0
+        ], self.largest_squared
+
+    def values(self) -> tuple[float, float]:
+        """Return weighted brMAE and brMSE: 0 keeps every rank, 1 is the largest possible distance."""
+        return _shares(self.gap, self.weights, *self.largest())
+
+    def record_costs(self) -> tuple[Floats, Floats]:
+        """Return each record's cost in brMAE and in brMSE; their weighted means are the two values."""
+        absolute, squared = self.largest()
+        total = self.weights.sum()
+        return np.abs(self.gap) * total / absolute, self.gap**2 * total / squared
+
+    def unrelated_values(self) -> tuple[float, float]:
+        """Return weighted brMAE and brMSE of an unrelated masked order: means over random pairings.
+
+        The pairings are the same at every call, so that results can be repeated. No column is sorted again:
+        a random pairing assigns the positions of the masked order to the records at random.
+        """
+        n = self.original.n
+        rng = np.random.default_rng(0)
+        found = []
+        for _ in range(int(np.clip(ENOUGH // n, *PERMUTATIONS))):
+            rows = rng.permutation(n)
+            gap = self.positions - _positions(self.masked, rows, self.weights)
+            reach = self.reach + _distances_from_middle(self.masked, rows, self.weights)[0]
+            found.append(_shares(gap, self.weights, reach, self.largest_squared))
+        absolute, squared = np.mean(found, axis=0).tolist()
+        return absolute, squared
+
+
+def _shares(gap: Floats, weights: Floats, absolute: float, squared: float) -> tuple[float, float]:
+    """Return weighted sums of |gap| and gap**2 as shares of their largest values, at most 1."""
+    sums = float(np.sum(weights * np.abs(gap))), float(np.sum(weights * gap**2))
+    return shares_of_largest(sums, (absolute, squared))
+
+
+def shares_of_largest(sums: tuple[float, float], largest: tuple[float, float]) -> tuple[float, float]:
+    """Return both sums as shares of their largest values, at most 1: rounding could exceed it."""
+    return min(sums[0] / largest[0], 1.0), min(sums[1] / largest[1], 1.0)
+
+
+def _positions(column: OrderedColumn, rows: Ints, weights: Floats) -> Floats:
+    """Return the weighted position of each record, if `rows` are the records in the order of the column."""
+    below, above = weights_before_after(weights[rows])
+    positions = np.empty(column.n)
+    positions[rows] = (below[column.first] - above[column.last]) / 2
+    return positions
+
+
+def weights_before_after(ordered: Floats) -> tuple[Floats, Floats]:
+    """Return the total weight of the records before each one, and of those after it."""
+    below, above = np.zeros(ordered.size), np.zeros(ordered.size)
+    np.cumsum(ordered[:-1], out=below[1:])
+    above[:-1] = np.cumsum(ordered[:0:-1])[::-1]
+    return below, above
+
+
+def _distances_from_middle(column: OrderedColumn, rows: Ints, weights: Floats) -> tuple[float, float]:
+    """Return A, the weighted sum of |position|, with ties broken by weight, and 4 times that of squares.
+
+    B is the same of squared distances, (W**3 - sum of w**3) / 12 whatever the order.
+    """
+    ordered = weights[rows]
+    if column.tied:
+        ordered = ordered[np.lexsort((ordered, column.first))]
+    below, above = weights_before_after(ordered)
+    positions = (below - above) / 2
+    return float(np.sum(ordered * np.abs(positions))), 4 * float(np.sum(ordered * positions**2))

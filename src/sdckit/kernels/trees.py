@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Bools, Floats, Int, Ints, UInt64s, inlined, inner, kernel
+from sdckit.arrays import Bools, Floats, Int, Ints, UInt64s
+from sdckit.kernels.jit import inlined, inner, kernel
 from sdckit.progress import STOPPING, each
 
 if TYPE_CHECKING:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from sdckit.core.registry import METHODS, import_modules
-from sdckit.masking.mask_matrix import apply, column_steps, enough_records, kept_columns, rounded
-from sdckit.masking.mask_table import Masking, mask_prepared
-from sdckit.masking.mask_units import mask_rows, require_units
+from sdckit.masking.mask_table import (
+    Masking,
+    apply,
+    column_steps,
+    enough_records,
+    kept_columns,
+    mask_prepared,
+    mask_rows,
+    require_units,
+    rounded,
+)
 
 __all__ = [
     "METHODS",

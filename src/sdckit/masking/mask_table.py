@@ -1,48 +1,332 @@
-"""Mask a table: strata, rounding, edit rules, missing codes, warnings and notes."""
+"""Mask a table: strata, units, rounding and rules, and the method on a matrix."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core import checks, randomness, registry, settings
-from sdckit.core.decimals import decimals_of_steps
+from sdckit.core import checks, randomness, registry
+from sdckit.core.cells import number_values
+from sdckit.core.checks import cells_are_quoted, plural, quoted, shortened, warn
 from sdckit.core.disclosure import Disclosure
-from sdckit.core.quoting import cells_are_quoted, quoted
-from sdckit.core.settings import function_options
-from sdckit.core.table import Table, keeps_type
-from sdckit.core.text import plural, shortened
-from sdckit.core.warning_texts import warn
-from sdckit.masking.group_means import note_on_gaps
-from sdckit.masking.mask_matrix import (
-    column_steps,
-    enough_records,
-    groups_of,
-    kept_columns,
-    rounded,
-    warn_of_originals,
+from sdckit.core.registry import (
+    check_group_column,
+    check_parameters,
+    function_options,
+    options_of_columns,
+    parameters_by_stratum,
 )
-from sdckit.masking.mask_units import (
-    mask_rows,
-    require_units,
-    require_whole_units,
-    unit_groups,
-    warn_of_split_units,
+from sdckit.core.table import (
+    Step,
+    Table,
+    decimals_of,
+    decimals_of_steps,
+    keeps_type,
+    unchanged_columns,
+    usual_step,
 )
+from sdckit.kernels.jit import count_special
+from sdckit.kernels.sums import standardise
+from sdckit.masking.microaggregation import FEWEST, centroids, note_on_gaps, publish
 from sdckit.progress import each, track
 from sdckit.rules.rules import edits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from sdckit.core.decimals import Step
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
-    from sdckit.kernels.jit import Floats, Ints
     from sdckit.rules.rules import Edits
+
+
+def apply(
+    method: Method,
+    values: Floats,
+    options: dict[str, Any],
+    rng: np.random.Generator,
+    *,
+    names: Sequence[str],
+    basis: Any = None,
+    groups: Ints | None = None,
+) -> Floats:
+    """Return the matrix masked with a method and its parameters; cells that overflow become infinite."""
+    extra: dict[str, Any] = {"rng": rng} if method.random else {}
+    if basis is not None:
+        extra["basis"] = basis
+    if groups is not None:
+        extra["groups"] = groups
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses cells that overflow
+        masked: Floats = np.asfortranarray(
+            method.function(values, **function_options(method, options, names), **extra)
+        )
+    if method.group_size is None and method.keeps_pairing(options) and count_special(masked.T.ravel())[0]:
+        # Only methods with groups suppress cells; otherwise a new NaN is inf - inf.
+        masked[np.isnan(masked) & ~np.isnan(values)] = np.inf
+    return masked
+
+
+def groups_of(method: Method, values: Floats, options: dict[str, Any], names: Sequence[str]) -> Ints:
+    """Return the number of each record's group as the method forms them; -1 for a record in no group."""
+    assert method.groups is not None  # noqa: S101 - checked with the other options
+    groups: Ints = method.groups(values, **function_options(method, options, names))
+    return groups
+
+
+def enough_records(method: Method, values: Floats, options: dict[str, Any], what: str) -> None:
+    """Raise ValueError if the file or a stratum has fewer records than the method needs."""
+    present = int((~np.isnan(values)).any(axis=1).sum())  # a record without any value is in no group
+    enough_present(method, present, values.shape[1], options, what)
+
+
+def enough_present(method: Method, present: int, p: int, options: Mapping[str, Any], what: str) -> None:
+    """Raise ValueError if there are fewer records with a value, in p columns, than the method needs."""
+    if method.group_size is not None:
+        needed = options[method.group_size]
+        checks.require_group_size(present, needed, what=what, method=method.name, parameter=method.group_size)
+    if method.records is not None:
+        needed = method.records(dict(options), p)
+        checks.require_records(present, needed, what=what, method=method.name)
+
+
+def column_steps(
+    values: Floats, names: Sequence[str], decimals: int | str, ruled: Collection[str] = ()
+) -> tuple[Step, ...]:
+    """Return the step that the masked values of each column are multiples of.
+
+    With "original" it is the usual one of the column's values; or one number of decimals is given for all.
+    The columns that edit rules name, `ruled`, keep all decimals that their values show: on grids of different
+    steps a sum may have no solution.
+    """
+    if decimals != "original":
+        return (Step(int(decimals)),) * len(names)
+    return tuple(
+        Step(decimals_of(column)) if name in ruled else usual_step(column)
+        for name, column in zip(names, values.T, strict=True)
+    )
+
+
+def rounded(values: Floats, steps: Sequence[Step]) -> Floats:
+    """Return the matrix with each column rounded to multiples of its own step."""
+    return np.column_stack([step.rounded(column) for column, step in zip(values.T, steps, strict=True)])
+
+
+def kept_columns(method: Method, options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the columns that the parameters of a method keep unmasked."""
+    return tuple(name for p in method.parameters if p.kind is tuple for name in options[p.name])
+
+
+def warn_of_originals(
+    original: Floats,
+    masked: Floats,
+    names: Sequence[str],
+    strata: list[tuple[str, Ints]],
+    *,
+    kept: Sequence[str],
+    stratified: bool,
+) -> None:
+    """Warn of columns in which all values are published unmasked, in the file or in one stratum.
+
+    Columns in `kept`, which are unmasked by intent, are not named.
+    """
+    idle = [(stratum, unchanged_columns(original[rows], masked[rows])) for stratum, rows in strata]
+    warn_of_unmasked(idle, names, kept=kept, stratified=stratified)
+
+
+def warn_of_unmasked(
+    idle: Iterable[tuple[str, Bools]], names: Sequence[str], *, kept: Sequence[str], stratified: bool
+) -> None:
+    """Warn of columns that are unchanged in the file or a stratum, less those in `kept`."""
+    found = [
+        f"{name!r} in stratum {quoted(stratum)}" if stratified else repr(name)
+        for stratum, unchanged in idle
+        for name, same in zip(names, unchanged, strict=True)
+        if same and name not in kept
+    ]
+    if found:
+        remedy = "raise the parameter, merge strata" if stratified else "raise the parameter"
+        warn(
+            f"not masked, every value is as in the original: {', '.join(found)}; "
+            f"{remedy} or leave the column out"
+        )
+
+
+def constant_within(values: Floats, units: Ints) -> Bools:
+    """Return True for each column that has one value, or none, in the rows of every unit."""
+    first = np.zeros(int(units.max()) + 1, np.int64)
+    first[units[::-1]] = np.arange(len(units))[::-1]
+    same = values[first[units]]
+    return np.asarray(((values == same) | (np.isnan(values) & np.isnan(same))).all(axis=0))
+
+
+def require_whole_units(data: PreparedTable) -> None:
+    """Raise ValueError if units lie in several strata, and so would not stay constant in what they share."""
+    if data.units is None or len(data.strata) < 2:
+        return
+    stratum = np.zeros((len(data.units), 1))
+    for number, (_, rows) in enumerate(data.strata):
+        stratum[rows] = number
+    once = constant_within(data.values, data.units)
+    if once.any() and not constant_within(stratum, data.units).all():
+        name = data.columns[int(np.argmax(once))]
+        raise ValueError(
+            f"column {name!r} is constant within units, and units that lie in several strata would get "
+            "several values; take strata of whole units or leave out the unit"
+        )
+
+
+def warn_of_split_units(data: PreparedTable, masked: Floats) -> None:
+    """Warn of columns that were constant within units and are not so after the repair by edit rules."""
+    if data.units is None:
+        return
+    split = constant_within(data.values, data.units) & ~constant_within(masked, data.units)
+    if split.any():
+        names = ", ".join(repr(name) for name, one in zip(data.columns, split, strict=True) if one)
+        warn(f"edit rules changed what was constant within units: {names}; drop rules that also name others")
+
+
+def unit_values(values: Floats, units: Ints) -> Floats:
+    """Return the mean of each unit's observed cells, exact where they are equal; NaN where there are none."""
+    order = np.argsort(units, kind="stable")
+    starts = np.flatnonzero(np.diff(units[order], prepend=-1))
+    ordered = values[order]
+    seen = ~np.isnan(ordered)
+    counts = np.add.reduceat(seen, starts, axis=0, dtype=np.int64)
+    means = np.add.reduceat(np.where(seen, ordered, 0.0), starts, axis=0) / np.maximum(counts, 1)
+    ends = np.fmin.reduceat(ordered, starts, axis=0), np.fmax.reduceat(ordered, starts, axis=0)
+    return np.where(counts > 0, np.clip(means, *ends), np.nan)
+
+
+def require_units(method: Method, values: Floats, options: dict[str, Any], what: str, units: Ints) -> None:
+    """Raise ValueError if there are too few units, or one unit is too large for the groups of a method."""
+    units = number_values(units)
+    if constant_within(values, units).any():
+        enough_records(method, unit_values(values, units), options, f"{what}, counted in units,")
+    if method.group_size is None:
+        return
+    k, largest, n = options[method.group_size], int(np.bincount(units).max()), len(units)
+    if k > 1 and largest * k > n:
+        raise ValueError(
+            f"{what} has {n} records and one unit holds {largest} of them, more than 1/{method.group_size} = "
+            f"1/{k}, so that no group can hide it; lower {method.group_size} or leave the unit out"
+        )
+
+
+def mask_rows(
+    method: Method,
+    values: Floats,
+    options: dict[str, Any],
+    rng: np.random.Generator,
+    *,
+    names: Sequence[str],
+    units: Ints | None = None,
+    basis: Any = None,
+    groups: Ints | None = None,
+) -> Floats:
+    """Return the matrix masked with a method and its parameters, by units where there are any."""
+    if units is None:
+        return apply(method, values, options, rng, names=names, basis=basis, groups=groups)
+    return apply_to_units(method, values, options, rng, names=names, units=units, groups=groups)
+
+
+def apply_to_units(
+    method: Method,
+    values: Floats,
+    options: dict[str, Any],
+    rng: np.random.Generator,
+    *,
+    names: Sequence[str],
+    units: Ints,
+    groups: Ints | None = None,
+) -> Floats:
+    """Return the matrix masked so that variables constant within units stay so, and units are hidden."""
+    units = number_values(units)
+    if method.groups is not None:
+        formed = unit_groups(method, values, options, names, units) if groups is None else groups
+        masked = apply(method, values, options, rng, names=names, groups=formed)
+        if method.alike is not None and method.alike(options):
+            suppress_few_units(masked, values, formed, units, options[method.group_size or "k"])
+        return masked
+    once = constant_within(values, units)
+    masked = np.empty_like(values)
+    for chosen, rows in ((~once, False), (once, True)):
+        if chosen.any():
+            part = np.asfortranarray(unit_values(values, units) if rows else values)[:, chosen]
+            these = [name for name, used in zip(names, chosen, strict=True) if used]
+            mine = options_of_columns(method, options, these)
+            found = apply(method, part, mine, rng, names=these)
+            masked[:, chosen] = found[units] if rows else found
+    return masked if method.group_size is None else without_dominated(values, masked, units, options)
+
+
+def suppress_few_units(masked: Floats, values: Floats, groups: Ints, units: Ints, k: int) -> None:
+    """Suppress a variable in groups with a missing cell in which fewer than max(k, 3) units have a value."""
+    for j in np.flatnonzero(np.isnan(values).any(axis=0)):
+        seen = ~np.isnan(values[:, j])
+        holders = np.unique(np.stack([groups[seen], units[seen]]), axis=1)[0]
+        few = np.bincount(holders, minlength=groups.max() + 1) < max(k, FEWEST)
+        few &= np.bincount(groups[~seen], minlength=len(few)) > 0
+        masked[few[groups], j] = np.nan
+
+
+def without_dominated(values: Floats, masked: Floats, units: Ints, options: dict[str, Any]) -> Floats:
+    """Return columns masked in groups of their own, these merged until no unit holds more than 1/k of one."""
+    k, found = options["k"], masked.copy(order="F")
+    for j in range(values.shape[1] if k > 1 else 0):
+        seen = ~np.isnan(masked[:, j])
+        groups = np.full(len(units), -1)
+        groups[seen] = number_values(masked[seen, j])  # the values of a group are published alike
+        merged = merge_dominated(values[:, [j]], groups, units, k)
+        if merged.max() < groups.max():
+            found[:, j] = publish(values[:, [j]], merged, k, options.get("aggregate", "mean"))[:, 0]
+    return found
+
+
+def unit_groups(
+    method: Method, values: Floats, options: dict[str, Any], names: Sequence[str], units: Ints
+) -> Ints:
+    """Return the group of each record, in which no unit holds more than 1/k; -1 for records in none."""
+    units, k = number_values(units), options[method.group_size or "k"]
+    if constant_within(values, units).any():
+        groups = groups_of(method, np.asfortranarray(unit_values(values, units)), options, names)[units]
+    else:
+        groups = groups_of(method, values, options, names)
+    return groups if k == 1 else merge_dominated(values, groups, units, k)
+
+
+def merge_dominated(values: Floats, groups: Ints, units: Ints, k: int) -> Ints:
+    """Return the groups after merging those of which a unit holds more than 1/k with the nearest ones.
+
+    Groups are taken in the order of their numbers, and each is merged with the group that has the nearest
+    centroid until no unit holds more than 1/k of its records. If there is no other group left, it stays.
+    """
+    rows = np.flatnonzero(groups >= 0)
+    numbers = number_values(groups[rows])
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    members = [Counter(part.tolist()) for part in np.split(units[rows][order], starts[1:])]
+    sizes = np.diff(starts, append=len(rows)).astype(float)
+    centres = centroids(standardise(values[rows], ddof=0), order, starts)
+    merged, alive = np.arange(len(starts)), np.ones(len(starts), np.bool_)
+    for group in range(len(starts)):
+        while alive[group] and max(members[group].values()) * k > sizes[group] and alive.sum() > 1:
+            gaps = np.where(alive, ((centres - centres[group]) ** 2).sum(axis=1), np.inf)
+            gaps[group] = np.inf
+            other = int(np.argmin(gaps))
+            weights = sizes[[group, other]] / (sizes[group] + sizes[other])
+            centres[group] = weights @ centres[[group, other]]
+            sizes[group] += sizes[other]
+            members[group].update(members[other])
+            alive[other] = False
+            merged[merged == other] = group
+    found = np.full(len(groups), -1)
+    found[rows] = number_values(merged[numbers])
+    return found
+
 
 MASKING = 0.8  # share of the work that is shown as done before edit rules are applied
 NO_RULE = "no edit rule names a masked column, so that no cell was changed to satisfy one"
@@ -244,12 +528,12 @@ def mask_prepared(
 ) -> Masking:
     """Mask prepared data as `mask` does; return the masked table with notes and disclosure record."""
     record = registry.method_named(method)
-    settings.check_parameters(record, parameters)
+    check_parameters(record, parameters)
     digits = checks.checked_decimals(decimals)
     generator = randomness.generator(rng)
     job = _job(record, data, parameters, digits, rules)
     if groups is not None:
-        settings.check_group_column(record, groups, job.table.names)
+        check_group_column(record, groups, job.table.names)
     with track("masking", 1.0) as report:
         report(0.0, MASKING)
         masked, numbers = job.masked(generator, numbered=groups is not None)
@@ -293,7 +577,7 @@ def _job(
 ) -> Job:
     """Return the `Job` for a request after checking its parameters and edit rules against the data."""
     strata = [name for name, _ in data.strata]
-    options = settings.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
+    options = parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
     require_whole_units(data)
     edits = edits_of(rules, data)
     ruled = () if edits is None else edits.rules.columns

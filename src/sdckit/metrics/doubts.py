@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 
 from sdckit.core.cells import sample_rows
+from sdckit.core.checks import warn
 from sdckit.core.guesses import guess_column
-from sdckit.core.undecided import MEASURED, warn_of_undecided
-from sdckit.core.warning_texts import warn
+from sdckit.core.roles import MEASURED, warn_of_undecided
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from sdckit.arrays import Floats, Ints
     from sdckit.core.roles import Roles
     from sdckit.core.table import Table
-    from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.pair import Pair
 
 IDENTICAL = "the masked file is identical to the original in every compared column; mask it first"

@@ -1,52 +1,641 @@
-"""Compute metrics on a pair of files as one table, with a sentence that explains each number."""
+"""Measure a masked file: the whole file, its strata, other intruders, several releases together."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from sdckit.core.disclosure import disclosure_of
+from sdckit.core import checks, registry
+from sdckit.core.checks import plural, warn
+from sdckit.core.disclosure import Disclosure, Method, checked_disclosure, disclosure_of
+from sdckit.core.registry import METRICS
+from sdckit.core.scenarios import meets_limit
+from sdckit.core.table import Table
 from sdckit.estimation.compare import comparison_of, declared_of, withheld_rows_of_losses
-from sdckit.metrics.default_metrics import metrics_for_pair
-from sdckit.metrics.dominated import dominated_rows
+from sdckit.masking import rounded
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.evaluation_result import Evaluation
-from sdckit.metrics.evaluation_table import table_rows, tidy_table
-from sdckit.metrics.evaluation_together import evaluate_together
-from sdckit.metrics.knowledge import knowledge_of_pair
-from sdckit.metrics.made_by import add_masking
-from sdckit.metrics.measuring import score_groups
-from sdckit.metrics.notes import (
-    calibration_notes,
-    missing_notes,
-    rule_notes,
-    small_strata_notes,
-    uninformed_notes,
-    unmasked_notes,
-    unpaired_notes,
-    warn_of_changed_columns,
-)
+from sdckit.metrics.evaluation_result import WHOLE, Evaluation, knowledge_of_pair, table_rows, tidy_table
 from sdckit.metrics.pair import pair_by_row, pair_of
-from sdckit.metrics.query_sample import LOOKED_UP, Sampling
-from sdckit.metrics.scenario_risks import require_columns, scenario_table
-from sdckit.metrics.stratified_risk import measures_linkage
-from sdckit.progress import reported_to, track
+from sdckit.metrics.publishable import dominated_rows
+from sdckit.metrics.score import LOOKED_UP, Sampling, Score, Values, larger_estimate, mean_estimate
+from sdckit.progress import each, reported_to, track
+from sdckit.risk.attacks import attacks_together, explain_linkage, score_attacks
+from sdckit.risk.facts import facts_of, untouched_names
 from sdckit.risk.intruder import known_share_notes, looked_up_singly
+from sdckit.risk.shadows import FEWEST, own_draws, published_steps
 from sdckit.rules.rules import Rules, named_columns, rules_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from sdckit.core.disclosure import Disclosure
-    from sdckit.metrics.evaluation_together import GivenRelease
-    from sdckit.metrics.measuring import Measuring
+    from sdckit.arrays import Floats
+    from sdckit.core.registry import Metric
+    from sdckit.core.scenarios import Scenario
     from sdckit.metrics.original import Original
-    from sdckit.metrics.pair import Pair
+    from sdckit.metrics.pair import Comparison, Pair
     from sdckit.progress import ProgressCallback
+    from sdckit.risk.attacks import JointAttack
+
+
+def metrics_for_pair(metrics: Iterable[Metric], pair: Pair) -> list[Metric]:
+    """Return those of the default metrics whose columns a pair of files has."""
+    names = pair.original.table_names if pair.table is None else pair.table.names
+    return metrics_for_columns(metrics, pair.original, names, pair.disclosure.columns)
+
+
+def metrics_for_columns(
+    metrics: Iterable[Metric], original: Original, published: Sequence[str], masked: Iterable[str] = ()
+) -> list[Metric]:
+    """Return those of the default metrics whose columns are among the published ones."""
+    unmasked = untouched_names(original, published, masked)
+
+    def has_columns(role: str | None) -> bool:
+        """Return True if some column has the role."""
+        return role is None or bool(unmasked if role == "untouched" else original.roles.columns_with(role))
+
+    return [one for one in metrics if has_columns(one.role)]
+
+
+NOT_UNDONE = (
+    "the file was calibrated to totals of the original; risks measured here leave out an intruder who undoes "
+    "that, whom those of the release count"
+)
+FEW = 3  # records below which a loss nearly shows those of single records
+
+
+def small_strata_notes(sizes: Iterable[int]) -> list[str]:
+    """Return a note, if any of the strata sizes is below 3, that their figures are not for publication."""
+    small = sum(size < FEW for size in sizes)
+    return [f"not for publication: strata with fewer than {FEW} records: {small}"] if small else []
+
+
+def rule_notes(pair: Pair) -> list[str]:
+    """Return a note for each edit rule that masked records break, with their number."""
+    rules = pair.rules
+    if rules is None:
+        return []
+    column_numbers = [pair.columns.index(name) for name in rules.columns]
+    found = zip(rules.texts, rules.violations(pair.masked[:, column_numbers]), strict=True)
+    return [
+        f"the rule {text} is broken in {count} masked {plural(count, 'record')}"
+        for text, count in found
+        if count
+    ]
+
+
+def unpaired_notes(pair: Pair, left_out: Sequence[str]) -> list[str]:
+    """Return notes on what was left out because masked rows stand for no original record."""
+    notes = []
+    if not pair.complete:
+        notes.append(
+            "cells are left out where the other file has none in that row, though rows are not paired"
+        )
+    if left_out:
+        notes.append(f"left out because rows are not paired: {', '.join(left_out)}")
+    risks = any(METRICS[name.partition(":")[0]].family == "risk" for name in left_out)
+    if risks and not facts_of(pair).tie_rows:
+        notes.append("no risk was measured: where rows are not paired, a link cannot be right or wrong")
+    return notes
+
+
+def uninformed_notes(
+    disclosure: Disclosure, metrics: Sequence[Metric], *, masks_again: bool = False
+) -> list[str]:
+    """Return a note naming the risks of an intruder who learns the masking from the release alone.
+
+    With `masks_again` he was given the masking itself.
+    """
+    named = [metric.name for metric in metrics if metric.informed and "within" not in metric.fixed_options]
+    if disclosure.method is not None or disclosure.deterministic or masks_again or not named:
+        return []
+    law = f"the law behind {', '.join(named)} was learnt from folds of the release alone"
+    return [f"nobody said how the file was masked: {law}; for a sharper figure give method= or made_by="]
+
+
+def calibration_notes(disclosure: Disclosure, metrics: Sequence[Metric]) -> list[str]:
+    """Return a note that the risks leave out who undoes a calibration, where the file was calibrated."""
+    risky = any(metric.family == "risk" for metric in metrics)
+    return [NOT_UNDONE] if disclosure.calibrated and risky else []
+
+
+def unmasked_notes(disclosure: Disclosure, columns: Sequence[str]) -> list[str]:
+    """Return a note naming the measured columns that are not among the masked ones, where these are known."""
+    others = [name for name in columns if disclosure.columns and name not in disclosure.columns]
+    return [f"measured, but not masked by this method: {', '.join(others)}"] if others else []
+
+
+def warn_of_changed_columns(pair: Pair) -> None:
+    """Warn of columns that are no variables and yet differ from the original in most records."""
+    changed = [repr(name) for name, case in facts_of(pair).cases.items() if case == "e"]
+    if changed:
+        fact = f"not measured, but changed in most records: {', '.join(changed)}"
+        warn(f"{fact}; the linkage attacks do not use them; name masked columns with columns")
+
+
+def missing_notes(comparison: Comparison, metrics: Sequence[Metric], missing: str) -> list[str]:
+    """Return notes on the numbers of cells that are missing in one of the two files only."""
+    counts = comparison.counts
+    suppressed, imputed = int(counts.suppressed.sum()), int(counts.imputed.sum())
+    notes = []
+    if suppressed and missing == "pairwise":
+        notes.append(
+            f"suppressed cells, left out of every metric: {suppressed} (the rule penalise counts them)"
+        )
+    if suppressed and missing == "penalise":
+        others = any(not metric.bounded for metric in metrics)
+        rest = "; metrics without a largest value leave them out" if others else ""
+        notes.append(f"suppressed cells, counted as the largest loss: {suppressed}{rest}")
+    if imputed:
+        cells = "cell is" if imputed == 1 else "cells are"
+        notes.append(f"{imputed} {cells} missing in the original but not in the masked data")
+    return notes
+
+
+def privacy_notes(table: pl.DataFrame, *, per_record: bool) -> list[str]:
+    """Return a note, if losses of single records can be read off the table, not to publish them."""
+    cells = table.filter(pl.col("variable") != "all")["n_used"]
+    if not per_record and not cells.is_between(1, FEW - 1).any():
+        return []
+    return ["not for publication: losses of single records show how far each value moved"]
+
+
+if TYPE_CHECKING:
+    Masking = Callable[[Any, np.random.Generator], Any]
+
+WHO = "the masking given by made_by"
+
+
+def require_one_masking(made_by: Any, **others: Any) -> None:
+    """Raise an error if `made_by` is no function, or something else says, too, how the file was masked."""
+    if made_by is None:
+        return
+    if not callable(made_by):
+        kind = type(made_by).__name__
+        remedy = "give a function of table and random generator, or name a method with method="
+        raise TypeError(f"made_by is of type {kind}, which cannot be called; {remedy}")
+    for name in [name for name, value in others.items() if value is not None]:
+        raise ValueError(f"made_by says how the file was masked and {name} is given too; drop one of them")
+
+
+def add_masking(pair: Pair, disclosure: Disclosure, made_by: Masking | None, *, who: str = WHO) -> Disclosure:
+    """Let the intruder mask the pair's file by a function; return the disclosure, which says if it draws.
+
+    A function that draws nothing and makes this very file can be run again by everybody. One that draws
+    nothing and makes another file is left aside with a warning.
+    """
+    if made_by is None:
+        return disclosure
+    remask = masking_again(pair, made_by, who)
+    first, second = (remask(own_draws(number)) for number in range(FEWEST))
+    if not _equal(first, second):
+        pair.remask = remask
+        return disclosure
+    changed = _count_changed(first, rounded(pair.masked, published_steps(pair)))
+    if not changed:
+        return replace(disclosure, deterministic=True)
+    warn(
+        f"{who} draws nothing and does not make this file: {changed} of {first.size} "
+        f"{plural(first.size, 'cell')} differ; name what was done to the file"
+    )
+    return disclosure
+
+
+def masking_again(pair: Pair, made_by: Masking, who: str = WHO) -> Callable[[np.random.Generator], Floats]:
+    """Return a function of a random generator that masks the pair's original and returns its variables."""
+    original = pair.original.table
+    if original is None:
+        raise ValueError("the prepared data have no table that made_by could mask; prepare the table anew")
+    steps = published_steps(pair)
+
+    def mask(rng: np.random.Generator) -> Floats:
+        """Return the variables of the original masked with the given draws, rounded as published."""
+        made = _table_of(_run(made_by, deepcopy(original.native), rng), who)
+        return np.asfortranarray(rounded(_variables_of(made, pair, who), steps))
+
+    return mask
+
+
+def _run(made_by: Masking, table: Any, rng: np.random.Generator) -> Any:
+    """Return what the function returns; raise a ValueError that names the type of its error only."""
+    try:
+        return made_by(table, rng)
+    except MadeByError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        raise ValueError(f"{WHO} failed with {kind}; mend it") from error
+
+
+class MadeByError(ValueError):
+    """An error in the words of this package, raised by a masking that is no function of the user's own."""
+
+
+def _table_of(made: Any, who: str) -> Table:
+    """Return what a masking returned as a table; raise TypeError if it is none."""
+    try:
+        return Table(made)
+    except (TypeError, ValueError) as error:
+        kind = type(made).__name__
+        raise TypeError(f"{who} returned no table but {kind}; return the masked table") from error
+
+
+def _variables_of(made: Table, pair: Pair, who: str) -> Floats:
+    """Return the variables of a table that a masking made; raise an error if it is none of this file."""
+    n = pair.original.n
+    if made.n != n:
+        fact = f"{who} returned {made.n} {plural(made.n, 'record')} of {n}"
+        raise ValueError(f"{fact}; return all records, in the order of the original")
+    names = list(pair.columns)
+    lost = [name for name in names if name not in made.names]
+    if lost:
+        fact = f"{who} returned no column {', '.join(map(repr, lost))}"
+        raise ValueError(f"{fact}; return every column that is compared")
+    known = {*pair.original.table_names, *names, *(() if pair.table is None else pair.table.names)}
+    new = [name for name in made.names if name not in known]
+    if new:
+        fact = f"{who} returned a column that neither file has: {', '.join(map(repr, new))}"
+        raise ValueError(f"{fact}; return the columns of the masked file")
+    text = [name for name in names if name not in made.numeric_names]
+    if text:
+        fact = f"{who} returned text in column {', '.join(map(repr, text))}"
+        raise TypeError(f"{fact}; return numbers in columns that are compared")
+    return made.floats(names, pair.original.roles.na)
+
+
+def _equal(one: Floats, other: Floats) -> bool:
+    """Return True if two files are equal in every cell."""
+    return not _count_changed(one, other)
+
+
+def _count_changed(one: Floats, other: Floats) -> int:
+    """Return in how many cells two files differ; missing cells are equal."""
+    return int(((one != other) & ~(np.isnan(one) & np.isnan(other))).sum())
+
+
+def score_within_strata(
+    metric: Metric, scores: Sequence[Score | None], pairs: Sequence[Pair]
+) -> Score | None:
+    """Return the whole file's score, or the mean of the strata's scores where that linkage is larger.
+
+    The column that forms strata is published unmasked, so that an intruder can search within strata.
+    `scores` and `pairs` have the whole file first. The mean is weighted by numbers of records. Metrics that
+    do not measure linkage keep the whole file's score.
+    """
+    whole = scores[0]
+    known = [
+        (score, pair)
+        for score, pair in zip(scores[1:], pairs[1:], strict=True)
+        if score is not None and not math.isnan(score.value.overall)
+    ]
+    if whole is None or not measures_linkage(metric) or not known or not _knows_strata(pairs[0]):
+        return whole
+    sizes = np.array([pair.original.n for _, pair in known])
+
+    def mean(values: Sequence[float]) -> float:
+        """Return the mean of the strata's values, weighted by their numbers of records."""
+        return float(sizes @ values / sizes.sum())
+
+    names = [name for name in known[0][0].parts if all(name in score.parts for score, _ in known)]
+    parts = {name: mean([score.parts[name] for score, _ in known]) for name in names}
+    values = [score.value.overall for score, _ in known]
+    value = mean(values)
+    within = mean_estimate(values, [score.estimate for score, _ in known], sizes)
+    estimate = larger_estimate((whole.value.overall, value), (whole.estimate, within))
+    attack = max((score for score, _ in known), key=lambda score: score.value.overall).attack
+    if attack is not None and attack.name in parts:  # each stratum may have its own worst attack
+        attack = replace(attack, name=max(parts, key=parts.__getitem__))
+    if not value > whole.value.overall:
+        return replace(whole, estimate=estimate)
+    levels = [score.random.overall for score, _ in known if score.random is not None]
+    none = whole.value.variables
+    return replace(
+        whole,
+        value=Values(value, none),
+        random=Values(mean(levels), none) if levels else None,
+        tie_low=None,
+        tie_high=None,
+        records=_records_within_strata(whole.records, known),
+        parts=parts,
+        attack=attack,
+        estimate=estimate,
+        notes=(*whole.notes, "linkage is for an intruder who knows the strata and searches within them"),
+    )
+
+
+def _knows_strata(pair: Pair) -> bool:
+    """Return True if the intruder knows the columns whose values form the strata."""
+    return set(pair.original.roles.by) <= pair.known_names
+
+
+def measures_linkage(metric: Metric) -> bool:
+    """Return True if the metric is a risk of linking whole records, which is easier within strata."""
+    return metric.family == "risk" and metric.needs == "rows" and metric.role is None
+
+
+def _records_within_strata(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floats | None:
+    """Return each record's risk as measured in its stratum, the whole file's where there is none."""
+    if records is None:
+        return None
+    found = records.copy()
+    for score, pair in known:
+        if pair.rows is not None and score.records is not None:
+            found[pair.rows] = score.records
+    return found
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Metrics to compute in an evaluation, and the options that they share.
+
+    `left_out` names metrics that are not computed because rows are not paired. `named` is True if the user
+    named the metrics, so that one without a value is an error.
+    """
+
+    metrics: Sequence[Metric]
+    left_out: Sequence[str]
+    named: bool
+    options: Mapping[str, Any]
+    per_record: bool
+    scenarios: Sequence[Scenario] = ()
+    sampling: Sampling | None = None  # of the records on which linkage is estimated; None: as usual
+    every: bool = False  # all records are looked up, however many there are
+    known_share: float | None = None  # of the persons, for an intruder who holds these only; None: not asked
+
+    @classmethod
+    def of(
+        cls,
+        metrics: str | Iterable[str] | None,
+        disclosure: Disclosure,
+        *,
+        ties: str = "average",
+        missing: str = "pairwise",
+        per_record: bool = False,
+        rng: Any = None,
+        scenarios: Sequence[Scenario] = (),
+        sampling: Sampling | None = None,
+        every: bool = False,
+        known_share: float | None = None,
+    ) -> Measuring:
+        """Return the metrics and options of an evaluation, checked as far as possible without data."""
+        chosen, left_out = registry.metrics_for_rows(metrics, paired=disclosure.paired)
+        checks.one_of("rule for missing cells", missing, checks.MISSING)
+        options = {"ties": ties, "missing": missing, "rng": rng}
+        named = metrics is not None
+        return cls(chosen, left_out, named, options, per_record, scenarios, sampling, every, known_share)
+
+    def of_one(self, metric: Metric, limit: float | None) -> Measuring:
+        """Return how one metric is measured by itself, under a limit if there is one."""
+        limits = {} if limit is None else {metric.name: limit}
+        sampling = self.sampling and replace(self.sampling, limits=limits)
+        alone: dict[str, Any] = {"left_out": (), "named": True, "per_record": False, "scenarios": ()}
+        alone["known_share"] = None
+        return replace(self, metrics=[metric], sampling=sampling, **alone)
+
+    def scores(self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None]) -> list[Score | None]:
+        """Return a metric's scores on the whole file and each stratum, all at once or on growing samples."""
+        if self.sampling is None:
+            return self._scores(metric, pairs, notes)
+        return self.sampling.scores(metric.name, pairs, lambda: self._scores(metric, pairs, notes))
+
+    def _scores(self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None]) -> list[Score | None]:
+        """Return a metric's scores on the whole file and each stratum; None, and a note, without a value."""
+        scores: list[Score | None] = []
+        for pair in pairs:
+            whole = pair is pairs[0]
+            score = None
+            each_record = self.per_record and (whole or measures_linkage(metric))
+            try:
+                score = metric.score_with(pair, self.options, detail=True, per_record=each_record)
+            except checks.NotApplicable as reason:
+                if self.named and whole:
+                    raise
+                notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
+            scores.append(score)
+        return [score_within_strata(metric, scores, pairs), *scores[1:]]
+
+
+def score_groups(
+    groups: Sequence[tuple[str, Any]], how: Measuring, notes: dict[str, None]
+) -> dict[str, list[Score | None]]:
+    """Return each metric's scores on the whole file and each stratum; None, and a note, without a value."""
+    scores = {}
+    pairs = [pair for _, pair in groups]
+    with track("measuring", len(how.metrics)) as report:
+        for place, metric in enumerate(how.metrics):
+            report(place)
+            scores[metric.name] = how.scores(metric, pairs, notes)
+    return scores
+
+
+if TYPE_CHECKING:
+    Measure = Callable[[Pair, Metric, float | None], Evaluation]
+
+RISKS_SCHEMA: dict[Any, Any] = {
+    "scenario": pl.String,
+    "known": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "limit": pl.Float64,
+    "met": pl.Boolean,
+    "ci_low": pl.Float64,  # where the value is estimated on a sample of records
+    "ci_high": pl.Float64,
+}
+
+
+def require_columns(scenarios: Iterable[Scenario], original: Original) -> None:
+    """Raise ValueError if a scenario names a column that the data lack or that no intruder can know."""
+    for scenario in scenarios:
+        scenario.require_columns(original.roles, original.table_names or original.columns)
+
+
+def original_in(original: Original, scenario: Scenario) -> Original:
+    """Return the same prepared data as the intruder of a scenario knows them."""
+    return original.with_roles(scenario.roles(original.roles), original.weights)
+
+
+def pair_in(pair: Pair, scenario: Scenario) -> Pair:
+    """Return the same pair of files as the intruder of a scenario knows them."""
+    return replace(pair, original=original_in(pair.original, scenario), cache={})
+
+
+def scenario_table(scenarios: Sequence[Scenario], pair: Pair, measure: Measure) -> pl.DataFrame | None:
+    """Return a row for each risk in each scenario: what is known, value, limit, and whether it is met.
+
+    `measure` evaluates a metric on a pair, given its limit if it has one. An estimate meets a limit if the
+    upper end of its interval does. None without scenarios.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for scenario in each("measuring", scenarios):
+        other = pair_in(pair, scenario)
+        for metric in each("measuring", scenario.metrics):
+            limit = scenario.limits.get(metric.name)
+            value, low, high = _figures(other, metric, limit, measure)
+            upper = value if high is None else high
+            met = None if limit is None else upper is not None and meets_limit(upper, limit)
+            known = ", ".join(scenario.known)
+            rows.append((scenario.name, known, metric.name, value, limit, met, low, high))
+    return pl.DataFrame(rows, schema=RISKS_SCHEMA, orient="row") if scenarios else None
+
+
+def _figures(
+    pair: Pair, metric: Metric, limit: float | None, measure: Measure
+) -> tuple[float | None, float | None, float | None]:
+    """Return the value of a metric on a pair and the ends of its interval; None where there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # given for the default intruder
+        with suppress(checks.NotApplicable):
+            value, low, high = (
+                measure(pair, metric, limit).summary.select("value", "ci_low", "ci_high").row(0)
+            )
+            return value, low, high
+    return None, None, None
+
+
+LINKAGE = "linkage"
+FEWEST_TOGETHER = 2  # releases that can be evaluated together
+NOT_COMPUTED = (
+    "only linkage is measured for several releases together; evaluate each release by itself for the rest"
+)
+
+
+class GivenRelease(NamedTuple):
+    """A masked table to evaluate, what is known of its masking, and its rows in the original.
+
+    The masking has a disclosure, which is what is published about it, or it was done by a method.
+    """
+
+    masked: Any
+    disclosure: Disclosure | None
+    method: Method
+    rows: Any
+
+
+def given_releases(masked: Any, made_by: Any, rows: Any, *, together: bool) -> list[GivenRelease]:
+    """Return the masked tables to evaluate: one or, together, several with a masking for all or each."""
+    if not together:
+        return [_given_release(masked, made_by, rows)]
+    if not isinstance(masked, (list, tuple)) or len(masked) < FEWEST_TOGETHER:
+        raise ValueError("together needs at least two releases; give them in a list, or leave together out")
+    maskings, orders = (
+        given if isinstance(given, (list, tuple)) else [given] * len(masked) for given in (made_by, rows)
+    )
+    for what, found in (("made_by", maskings), ("rows", orders)):
+        if len(found) != len(masked):
+            raise ValueError(
+                f"there are {len(masked)} releases and {what} is given for {len(found)}; "
+                "give one for all or one for each"
+            )
+    return [_given_release(*one) for one in zip(masked, maskings, orders, strict=True)]
+
+
+def _given_release(masked: Any, made_by: Any, rows: Any) -> GivenRelease:
+    """Return a masked table with what is known of its masking and the rows, where these are known.
+
+    A release in place of the table brings them along.
+    """
+    if callable(made_by):
+        made_by = Method(made_by)
+    method, told = (made_by, None) if isinstance(made_by, Method) else (Method(), made_by)
+    if told is not None and not isinstance(getattr(told, "disclosure", told), Disclosure):
+        remedy = "give sdc.Method(...), a function of table and random generator, or a release"
+        raise TypeError(f"made_by is a {type(told).__name__}; {remedy}")
+    if isinstance(getattr(masked, "disclosure", None), Disclosure):
+        told = masked if told is None else told
+        rows = masked.rows if rows is None else rows
+        masked = masked.data
+    if told is not None and method.function is not None:
+        raise ValueError("made_by says how the file was masked and disclosure is given too; drop one of them")
+    order = getattr(told, "rows", None) if rows is None else rows
+    return GivenRelease(masked, checked_disclosure(told), method, order)
+
+
+def metrics_together(metrics: str | Iterable[str] | None) -> list[str]:
+    """Return the metrics of several releases together: linkage; raise ValueError if others are named."""
+    named = [] if metrics is None else registry.metrics_named(metrics)
+    others = [metric.name for metric in named if metric.name != LINKAGE]
+    if others:
+        raise ValueError(
+            f"{', '.join(others)}: several releases together have a linkage only; evaluate each by itself"
+        )
+    return [LINKAGE]
+
+
+def evaluate_together(pairs: Sequence[Pair], alone: Sequence[Evaluation]) -> Evaluation:
+    """Return the evaluation of several releases together, from their pairs and the evaluation of each alone.
+
+    The pairs are those that were evaluated: they know what is published about each masking.
+    """
+    singles = [_value_of(one) for one in alone]
+    if all(map(math.isnan, singles)):
+        reasons = [note for one in alone for note in one.notes if note.startswith("left out: ")]
+        raise checks.NotApplicable(reasons[0].removeprefix("left out: "))
+    attacks = list(attacks_together(pairs))
+    means = [float(attack.result.credits.expected.mean()) for attack in attacks]
+    worst = attacks[int(np.argmax(means))]
+    parts = _parts(attacks, means) | {f"release {i} alone": v for i, v in enumerate(singles, 1)}
+    largest = int(np.nanargmax(singles))
+    if singles[largest] > max(means):
+        found = _of_single(alone[largest], largest + 1)
+    else:
+        found = _of_attack(worst, alone[largest])
+    sentence = (
+        f"for an intruder who can align the {len(pairs)} releases, record by record, by "
+        f"{found.meaning[LINKAGE]}"
+    )
+    notes = (*_joint_notes(alone), NOT_COMPUTED)
+    return replace(found, meaning={LINKAGE: sentence}, notes=notes, parts={LINKAGE: parts})
+
+
+def _value_of(result: Evaluation) -> float:
+    """Return the linkage of a release alone; NaN where it has none."""
+    return result[LINKAGE] if LINKAGE in result.summary["metric"] else math.nan
+
+
+def _parts(attacks: Sequence[JointAttack], means: Sequence[float]) -> dict[str, float]:
+    """Return the largest mean of each attack over its directions, by its label."""
+    parts: dict[str, float] = {}
+    for attack, mean in zip(attacks, means, strict=True):
+        parts[attack.label] = max(mean, parts.get(attack.label, mean))
+    return parts
+
+
+def _of_single(result: Evaluation, number: int) -> Evaluation:
+    """Return the linkage of one release alone, which no attack on several exceeds."""
+    meaning = {LINKAGE: f"release {number} alone: {result.meaning[LINKAGE]}"}
+    return replace(result, table=result.table.filter(WHOLE), meaning=meaning)
+
+
+def _of_attack(attack: JointAttack, like: Evaluation) -> Evaluation:
+    """Return the linkage of an attack on the releases, with records if the evaluation `like` has them."""
+    pair, metric = attack.result.pair, registry.metrics_named([LINKAGE])[0]
+    queries = pair.queries(np.ones(pair.original.n, np.bool_))
+    each = like.records is not None
+    score = score_attacks([attack.result], queries, parts={}, detail=True, per_record=each)
+    return replace(
+        like,
+        table=tidy_table(table_rows(metric, "all", pair, score)),
+        meaning={LINKAGE: f"{attack.label}: {explain_linkage(score)}"},
+        records=pl.DataFrame({LINKAGE: score.records}) if each else None,
+    )
+
+
+def _joint_notes(alone: Sequence[Evaluation]) -> list[str]:
+    """Return the notes on each release, with its number unless all have the same note."""
+    found = []
+    for number, result in enumerate(alone, 1):
+        for note in result.notes:
+            same = all(note in other.notes for other in alone)
+            found.append(note if same else f"release {number}: {note}")
+    return list(dict.fromkeys(found))
 
 
 def evaluate_tables(

@@ -1,4 +1,4 @@
-"""The result of an evaluation: a table of measures, a sentence that explains each, and notes."""
+"""The result of an evaluation, its table, and what it assumes that an intruder knows."""
 
 from __future__ import annotations
 
@@ -6,19 +6,157 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
-from sdckit.core import checks, frame_kinds, notebook, registry
+from sdckit.core import checks, notebook, registry
+from sdckit.core.checks import plural
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.table import USUAL_KIND, converted
 from sdckit.estimation.compare import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.evaluation_table import WHOLE
-from sdckit.metrics.knowledge import Knowledge  # noqa: TC001 - typing.get_type_hints looks for it
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from sdckit.arrays import Floats
+    from sdckit.core.registry import Metric
+    from sdckit.core.roles import Roles
+    from sdckit.metrics.original import Original
+    from sdckit.metrics.pair import Comparison, Pair
+    from sdckit.metrics.score import Score
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Columns of a published file that the intruder knows and does not know, and those not masked.
+
+    Lists of columns are never shortened. `unmasked` says in parentheses what else is known of a column: that
+    it was recoded, that it numbers units, or that it is a key, which no release has.
+    """
+
+    known: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+    unmasked: tuple[str, ...] = ()
+    named: bool = False  # the user named the known columns
+
+    @property
+    def sentence(self) -> str:
+        """What the risks assume, such as "assumes that the intruder knows: all 12 published columns"."""
+        rest = f"; not: {', '.join(self.unknown)}" if self.unknown else ""
+        if self.named or not self.known:
+            return f"assumes that the intruder knows: {', '.join(self.known) or 'no column'}{rest}"
+        count = len(self.known)
+        every = "" if self.unknown else "all " if count > 1 else "the "
+        return f"assumes that the intruder knows: {every}{count} published {plural(count, 'column')}{rest}"
+
+    @property
+    def unmasked_sentence(self) -> str:
+        """Names of the columns published without masking, as a sentence."""
+        if not self.unmasked:
+            return "published unmasked: no column"
+        return f"published unmasked: {', '.join(self.unmasked)}"
+
+    def to_dict(self) -> dict[str, list[str]]:
+        """Return the lists of columns, JSON-ready."""
+        return {"known": list(self.known), "unknown": list(self.unknown), "unmasked": list(self.unmasked)}
+
+
+def knowledge_of_pair(pair: Pair) -> Knowledge:
+    """Return what the intruder knows of the people in a published file, by the roles of its columns."""
+    names = pair.original.table_names if pair.table is None else pair.table.names
+    masked = pair.disclosure.columns or pair.columns
+    return knowledge_of_columns(pair.original.roles, dict.fromkeys([*names, *pair.columns]), masked)
+
+
+def knowledge_of_releases(original: Original) -> Knowledge:
+    """Return what the intruder will know of the people in a release of prepared data."""
+    names = original.roles.published(dict.fromkeys([*original.table_names, *original.columns]))
+    return knowledge_of_columns(original.roles, names, original.columns)
+
+
+def knowledge_of_columns(roles: Roles, published: Iterable[str], masked: Collection[str]) -> Knowledge:
+    """Return the knowledge of the intruder from the roles and names of the published columns."""
+    names = list(published)
+    known = roles.known_columns(names)
+    others = {*known, *roles.key, *roles.columns_with("unit")}
+    remarks = dict.fromkeys(roles.columns_with("recode"), "recoded")
+    remarks |= dict.fromkeys(roles.columns_with("unit"), "unit") | dict.fromkeys(roles.key, "key")
+    return Knowledge(
+        known=tuple(known),
+        unknown=tuple(name for name in names if name not in others),
+        unmasked=tuple(
+            f"{name} ({remarks[name]})" if name in remarks else name for name in names if name not in masked
+        ),
+        named=roles.known is not None,
+    )
+
+
+SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys than text
+    "metric": pl.String,
+    "family": pl.String,
+    "variable": pl.String,
+    "stratum": pl.String,
+    "value": pl.Float64,
+    "random": pl.Float64,
+    "tie_low": pl.Float64,
+    "tie_high": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "n_used": pl.Int64,
+    "n_left_out": pl.Int64,
+    "n_suppressed": pl.Int64,
+    "n_imputed": pl.Int64,
+    "n_both_missing": pl.Int64,
+}
+WHOLE = (pl.col("variable") == "all") & (pl.col("stratum") == "all")  # the rows of the whole file
+FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String]
+
+
+def tidy_table(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Return rows of the evaluation as a polars table with the columns and types of `SCHEMA`."""
+    floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
+    return pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
+
+
+def table_figures(comparison: Comparison, score: Score) -> Floats:
+    """Return the numbers of a score as a matrix: a row for the whole file, then one per variable."""
+    levels = (score.value, score.random, score.tie_low, score.tie_high)
+    counts = comparison.counts
+    numbers = (score.used, score.left_out, counts.suppressed, counts.imputed, counts.neither)
+    none = np.full(comparison.p, np.nan)
+    columns = [*(none if level is None else level.variables for level in levels), none, none, *numbers]
+    return np.vstack([whole_file_figures(comparison, score), np.array(columns, np.float64).T])
+
+
+def whole_file_figures(comparison: Comparison, score: Score) -> list[float]:
+    """Return the numbers of a score for the whole file, in the order of `FIGURES`."""
+    levels = (score.value, score.random, score.tie_low, score.tie_high)
+    found = [math.nan if level is None else level.overall for level in levels]
+    found += [math.nan, math.nan] if score.estimate is None else score.estimate[:2]
+    found += [sum(score.used.tolist()), sum(score.left_out.tolist())]  # faster than numpy for a few columns
+    if comparison.complete:
+        return [*found, 0.0, 0.0, 0.0]
+    counts = comparison.counts
+    return [*found, *(float(cells.sum()) for cells in (counts.suppressed, counts.imputed, counts.neither))]
+
+
+def table_rows(metric: Metric, stratum: str, comparison: Comparison, score: Score) -> list[dict[str, Any]]:
+    """Return the rows of the evaluation's table for one metric in one stratum."""
+    label = {"metric": metric.name, "family": metric.family, "stratum": stratum}
+    return [
+        {**label, "variable": variable, **dict(zip(FIGURES, line, strict=True))}
+        for variable, line in zip(
+            ["all", *comparison.columns], table_figures(comparison, score).tolist(), strict=True
+        )
+        if variable == "all" or metric.by_variable
+    ]
+
 
 WITHHELD = "withheld: one record dominates this figure, or values of the original could be computed from it"
-FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
+WITHHELD_FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +188,7 @@ class Evaluation:
     knowledge: Knowledge | None = field(default=None, repr=False)
     scenarios: pl.DataFrame | None = field(default=None, repr=False)
     estimates: Estimates | None = field(default=None, repr=False)
-    kind: str = field(default=frame_kinds.USUAL, repr=False, compare=False)
+    kind: str = field(default=USUAL_KIND, repr=False, compare=False)
     size: int = field(default=0, repr=False, compare=False)
     files: Mapping[str, Evaluation] = field(default_factory=dict, repr=False)
 
@@ -197,7 +335,7 @@ class Evaluation:
         >>> found.to_frame("pandas")["variable"].tolist()
         ['all', 'x1']
         """
-        return frame_kinds.converted(self.table, kind, self.kind)
+        return converted(self.table, kind, self.kind)
 
     def to_html(self, name: str = "the masked file") -> str:
         """Return a self-contained HTML report on these measures, without original records."""
@@ -271,7 +409,7 @@ def public_evaluation(evaluation: Evaluation) -> Evaluation:
         rows, on=["metric", "stratum", "variable"], how="left", maintain_order="left"
     )
     hidden = pl.col("withheld").fill_null(value=False)
-    figures: list[Any] = [pl.when(~hidden).then(pl.col(name)).alias(name) for name in FIGURES]
+    figures: list[Any] = [pl.when(~hidden).then(pl.col(name)).alias(name) for name in WITHHELD_FIGURES]
     names = marked.filter(hidden & WHOLE)["metric"].to_list()
     return replace(
         evaluation,
@@ -284,7 +422,7 @@ def public_evaluation(evaluation: Evaluation) -> Evaluation:
 def rounded_losses(table: pl.DataFrame) -> pl.DataFrame:
     """Return a table of measures with losses over declared estimates rounded as they may be published."""
     named = pl.col("metric").is_in(list(registry.estimate_losses()))
-    figures = [name for name in FIGURES if name in table.columns]
+    figures = [name for name in WITHHELD_FIGURES if name in table.columns]
     return table.with_columns(
         pl.when(named).then(pl.col(name).round(registry.PUBLIC_DECIMALS)).otherwise(name).alias(name)
         for name in figures

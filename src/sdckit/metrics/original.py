@@ -9,13 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from sdckit.arrays import Bools, Floats, Ints
+from sdckit.core.checks import plural
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import OPTIONS, Roles
-from sdckit.core.text import plural
-from sdckit.kernels.jit import Bools, Floats, Ints  # noqa: TC001 - typing.get_type_hints looks for them
 from sdckit.kernels.ranks import SMALL, ColumnStack, OrderedColumn
-from sdckit.kernels.scaling import spread
-from sdckit.metrics.blocks.cell_sums import variable_scales
+from sdckit.kernels.sums import spread
+from sdckit.metrics.blocks import variable_scales
 
 NAMED = 8  # variables that are named where the data are shown
 NO_COLUMNS = ("columns", "na", "recode", "estimates")  # options without a role of their own

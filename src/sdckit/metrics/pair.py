@@ -1,40 +1,174 @@
-"""A pair of original and masked data with aligned rows: the input of every metric."""
+"""An original and a masked file side by side: what each loss asks of them, and how scores are averaged."""
 
 from __future__ import annotations
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.checks import NotApplicable, warn
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
-from sdckit.core.warning_texts import warn
 from sdckit.kernels.jit import count_special
-from sdckit.kernels.ranks import RULES, SMALL, OrderedColumn, RankSums, StackOrder, gap_distance
-from sdckit.kernels.tie_rules import AlignedColumn, TieSummary, distance, row_gaps2, summarise
-from sdckit.kernels.weighted_ranks import WeightedRanks
-from sdckit.metrics.blocks.cell_sums import CellSums, cell_sums
-from sdckit.metrics.blocks.correlations import Correlations, correlations_of
-from sdckit.metrics.blocks.coupled_columns import CoupledColumns, couple_quantiles, split_sums
-from sdckit.metrics.blocks.scaled_numbers import Scaled
-from sdckit.metrics.counts import Counts
+from sdckit.kernels.ranks import (
+    RULES,
+    SMALL,
+    AlignedColumn,
+    OrderedColumn,
+    RankSums,
+    StackOrder,
+    TieSummary,
+    WeightedRanks,
+    distance,
+    gap_distance,
+    row_gaps2,
+    summarise,
+)
+from sdckit.kernels.sums import powers_of_two, spread
+from sdckit.metrics import blocks
+from sdckit.metrics.blocks import (
+    MSE,
+    CellSums,
+    Correlations,
+    Cost,
+    CoupledColumns,
+    Dominance,
+    QuantileGap,
+    Scaled,
+    VariableCells,
+    arctan_changes,
+    cell_sums,
+    correlations_of,
+    couple_quantiles,
+    dominance,
+    quantile_gap,
+    split_sums,
+)
 from sdckit.metrics.original import Original
-from sdckit.metrics.query_sample import Queries, QuerySample
-from sdckit.metrics.variable_pair import VariablePair
+from sdckit.metrics.score import Queries, QuerySample, Values
 from sdckit.progress import each
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Int, Ints
+    from sdckit.arrays import Bools, Floats, Int, Ints
     from sdckit.rules.rules import Rules
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of cells of each variable observed in both files, in one of them, or in neither."""
+
+    both: Ints
+    suppressed: Ints
+    imputed: Ints
+    neither: Ints
+
+
+class ColumnFacts(NamedTuple):
+    """Facts about a variable in the records with a value in both files.
+
+    `original_constant` and `masked_constant` are True if all values are equal. `heaviest` is the largest
+    weight of a record and `weight` the sum of all; without weights, every record has weight 1.
+    """
+
+    records: int
+    original_constant: bool
+    masked_constant: bool
+    heaviest: float
+    weight: float
+
+
+class MeanAndSpread(NamedTuple):
+    """Mean and standard deviation (ddof 1) of a column, without weights."""
+
+    mean: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class VariablePair:
+    """Original values, masked values and weights of one variable; all have the same length.
+
+    `spread` is the standard deviation of the original variable and `scale` the divisor of its costs in IL1s.
+    """
+
+    x: Floats
+    y: Floats
+    weights: Floats | None
+    spread: float
+    scale: float
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """Number of records, which column is constant, and the heaviest weight."""
+        n, weights = self.x.size, self.weights
+        ours, theirs = (bool((values == values[:1]).all()) for values in (self.x, self.y))
+        if weights is None:
+            return ColumnFacts(n, ours, theirs, 1.0, float(n))
+        return ColumnFacts(n, ours, theirs, float(weights.max(initial=0.0)), float(weights.sum()))
+
+    def cells(self, cost: Cost, zeros: str) -> VariableCells:
+        """Return the cells with the cost of each, ready to be counted one by one."""
+        return VariableCells(
+            self.x, self.y, self.weights, cost, zeros=zeros, spread=self.spread, scale=self.scale
+        )
+
+    def unrelated_cells(self, cost: Cost, zeros: str) -> tuple[float, float]:
+        """Return the sums of costs and of weights, as means over permutations of the masked values."""
+        return self.cells(cost, zeros).unrelated_totals()
+
+    def unrelated_squares(self) -> Scaled:
+        """Return the sum of squared errors, as a mean over permutations of the masked values."""
+        if not self.x.size:
+            return Scaled.of(np.zeros(()))
+        unit = powers_of_two(np.concatenate([self.x, self.y]))
+        weights = np.ones(self.x.size) if self.weights is None else self.weights
+        found = MSE.unrelated_sum(self.x / unit, self.y / unit, weights)
+        return Scaled(np.array(found), np.array(2 * (np.frexp(unit)[1] - 1), np.int32))
+
+    def arctan_sum(self, unit: float) -> float:
+        """Return the weighted sum of the changes of cells, bounded by the arctangent in this unit."""
+        changes = arctan_changes(self.x, self.y, unit)
+        return float(changes.sum() if self.weights is None else (self.weights * changes).sum())
+
+    def dominance(self, cost: Cost) -> Dominance:
+        """Return the largest contributions of records to the sums that a loss publishes."""
+        cells = self.cells(cost, "keep")
+        x, y = self.x[cells.counts], self.y[cells.counts]
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = (float(x.mean()), float(y.mean())) if x.size else (0.0, 0.0)
+        return dominance(cells, *means)
+
+    def distribution_gap(self) -> float:
+        """Return the largest distance of the distribution functions in both files."""
+        return blocks.distribution_gap(self.x, self.y, self.weights)
+
+    def bin_weights(self) -> tuple[Floats, Floats]:
+        """Return the weight of original and of masked values in quantile bins of the original."""
+        edges = blocks.bin_edges(self.x)
+        ours, theirs = (blocks.bin_weights(v, edges, self.weights) for v in (self.x, self.y))
+        return ours, theirs
+
+    def quantile_gap(self) -> QuantileGap:
+        """Return the mean distance of original and masked values at the same quantile."""
+        return quantile_gap(self.x, self.y, self.weights)
+
+    def means_and_spreads(self) -> tuple[MeanAndSpread, MeanAndSpread]:
+        """Return mean and standard deviation in both files, without weights."""
+        ours, theirs = (
+            MeanAndSpread(float(values.mean()), float(spread(values[:, None])[0]))
+            for values in (self.x, self.y)
+        )
+        return ours, theirs
 
 
 CELLS_AT_ONCE = 1 << 18  # in columns that are sorted together
@@ -415,3 +549,192 @@ def _require_same_length(pair: Pair) -> Pair:
     """Return the pair unchanged; raise ValueError if the files differ in their number of records."""
     checks.require_same_records(len(pair.masked), pair.original.n)
     return pair
+
+
+class VariableComparison(Protocol):
+    """Answers about one variable, over the records with a value in both files."""
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """Number of records, which column is constant, and the heaviest weight."""
+
+    def unrelated_cells(self, cost: Cost, zeros: str) -> tuple[float, float]:
+        """Return the sums of costs and of weights, as means over permutations of the masked values."""
+
+    def arctan_sum(self, unit: float) -> float:
+        """Return the weighted sum of the changes of cells, bounded by the arctangent in this unit."""
+
+    def dominance(self, cost: Cost) -> Dominance:
+        """Return the largest contributions of records to the sums that a loss publishes."""
+
+    def distribution_gap(self) -> float:
+        """Return the largest distance of the distribution functions in both files."""
+
+    def bin_weights(self) -> tuple[Floats, Floats]:
+        """Return the weight of original and of masked values in quantile bins of the original."""
+
+    def quantile_gap(self) -> QuantileGap:
+        """Return the mean distance of original and masked values at the same quantile."""
+
+    def means_and_spreads(self) -> tuple[MeanAndSpread, MeanAndSpread]:
+        """Return mean and standard deviation in both files, without weights."""
+
+
+class Comparison(Protocol):
+    """Answers about an original and a masked file with aligned rows, as a whole or within a stratum.
+
+    Variables are numbered from 0 in the order of `columns`. Where an engine has no answer, it raises
+    NotApplicable, and `evaluate` leaves the metric out with a note.
+    """
+
+    # --- records, variables and missing cells ---
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the variables."""
+
+    @property
+    def weighted(self) -> bool:
+        """True if records have survey weights."""
+
+    @property
+    def complete(self) -> bool:
+        """True if neither file has a missing cell."""
+
+    @property
+    def counts(self) -> Counts:
+        """Numbers of observed and missing cells of each variable."""
+
+    @property
+    def kept_weight(self) -> Floats:
+        """Summed weight of the cells that both files have, for each variable."""
+
+    @property
+    def suppressed_weight(self) -> Floats:
+        """Summed weight of the cells missing in the masked file only, for each variable."""
+
+    @property
+    def complete_records(self) -> int:
+        """Number of records without a missing cell in either file."""
+
+    @property
+    def in_memory(self) -> Pair | None:
+        """Both files as arrays; None where an engine holds none."""
+
+    def variable(self, j: int) -> VariableComparison:
+        """Return what answers questions about variable j alone."""
+
+    # --- cells ---
+
+    @property
+    def spreads(self) -> Floats:
+        """Standard deviation (ddof 1, weighted) of each original variable; NaN below two values."""
+
+    @property
+    def all_vary(self) -> bool:
+        """True where every original variable has a standard deviation above 0."""
+
+    @property
+    def scales(self) -> Floats:
+        """Divisor of each variable's costs in IL1s: sqrt(2) standard deviations."""
+
+    @property
+    def cell_sums(self) -> CellSums:
+        """Sums of costs and weights, and counts of cells, of each variable."""
+
+    # --- ranks ---
+
+    def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
+        """Return brMAE ("absolute"), brMSE ("squared") or another property of `RankSums` per variable."""
+
+    def tie_summary(self, j: int) -> TieSummary:
+        """Return variable j's range of brMAE and brMSE over tie-breakings, and values in unrelated order."""
+
+    def weighted_losses(self, j: int, what: Literal["values", "unrelated_values"]) -> tuple[float, float]:
+        """Return weighted brMAE and brMSE of variable j, as measured or in unrelated order."""
+
+    # --- squared errors and moments ---
+
+    @property
+    def split_sums(self) -> tuple[Scaled, Scaled]:
+        """Each variable's sums of both parts of the squared error, marginal and permutation."""
+
+    @property
+    def unrelated_squares(self) -> Scaled:
+        """Each variable's squared error for an unrelated order: the mean over all permutations."""
+
+    @property
+    def correlations(self) -> Correlations:
+        """Correlations of the variables in both files, over the records complete in both."""
+
+
+def require_in_memory(comparison: Comparison, what: str) -> Pair:
+    """Return both files as arrays; raise NotApplicable, saying what needs them, where there are none."""
+    pair = comparison.in_memory
+    if pair is None:
+        raise NotApplicable(f"{what} needs both files in memory and these are read in blocks; leave it out")
+    return pair
+
+
+if TYPE_CHECKING:
+    Rows = Bools | Ints | slice
+
+
+def mean_over_variables(variables: Floats) -> float:
+    """Return the mean of the variables' values that are not NaN; NaN where all are."""
+    known = [value for value in variables.tolist() if not math.isnan(value)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def pooled_means(sums: Floats, weights: Floats) -> Values:
+    """Return sum / weight for each variable and for all cells together; NaN where the weight is 0."""
+    known = weights > 0
+    if known.all():
+        return Values(float(sums.sum() / weights.sum()), sums / weights)
+    overall = float(sums[known].sum() / weights[known].sum()) if known.any() else math.nan
+    return Values(overall, divide_or_nan(sums, weights))
+
+
+def divide_or_nan(total: Floats, count: Floats) -> Floats:
+    """Return each total divided by its count; NaN where the count is 0."""
+    return np.divide(total, count, out=np.full(total.size, np.nan), where=count > 0)
+
+
+def record_means(n: int, costs: Iterable[tuple[Rows, Floats | float]]) -> Floats:
+    """Return the mean cost of each of n records over its variables; NaN for a record without a cost.
+
+    `costs` has, for each variable, some rows and the cost of each.
+    """
+    total, count = np.zeros(n), np.zeros(n)
+    for rows, cost in costs:
+        total[rows] += cost
+        count[rows] += 1
+    return divide_or_nan(total, count)
+
+
+def add_suppressed(comparison: Comparison, costs: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return each variable's summed costs and weights with its suppressed cells added at cost 1."""
+    gone = comparison.suppressed_weight
+    return costs + gone, weights + gone
+
+
+def penalise_suppressed(comparison: Comparison, variables: Floats, empty: Bools | None = None) -> Floats:
+    """Return each variable's mean with its suppressed cells counted as 1, the largest loss.
+
+    Variables in `empty`, by default those that are NaN, have too few cells for a value: only their
+    suppressed cells count.
+    """
+    if not comparison.counts.suppressed.any():
+        return variables
+    empty = np.isnan(variables) if empty is None else empty
+    kept, gone = comparison.kept_weight, comparison.suppressed_weight
+    shares = kept * np.where(empty, 0.0, variables) + gone
+    return np.divide(shares, kept + gone, out=np.full(comparison.p, np.nan), where=~empty | (gone > 0))

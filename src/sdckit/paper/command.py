@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks
-from sdckit.io import datasets, output_folder
-from sdckit.paper import page, risks, study, sweeps
+from sdckit.io import datasets
+from sdckit.io.atomic import check_folder, fill_folder
+from sdckit.paper import page, risks, study
+from sdckit.paper.design import SEED
 from sdckit.progress import track
 
 if TYPE_CHECKING:
@@ -46,12 +48,12 @@ def run(
 ) -> list[str]:
     """Measure, draw and write the study into a folder; return the lines to print."""
     check_arguments(data, formats)
-    output_folder.check_folder(folder, MARK)
+    check_folder(folder, MARK)
     originals = _load_with_hint(list(dict.fromkeys(data)))
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / MARK).exists():
         (folder / MARK).write_text(REPEATS, encoding="utf-8")
-    seed = sweeps.SEED if seed is None else seed
+    seed = SEED if seed is None else seed
     began = time.monotonic()
     options: dict[str, Any] = {
         "replications": replications,
@@ -68,7 +70,7 @@ def run(
         seconds = time.monotonic() - began
         found = page.Results(measured, seed)
         report(9.0, 1.0, "drawing")
-        with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
+        with fill_folder(folder, MARK, REPEATS) as draft:
             page.write_folder(found, draft, tuple(formats))
     return page.summary_lines(found, folder, seconds)
 

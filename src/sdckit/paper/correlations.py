@@ -18,7 +18,7 @@ from sdckit.metrics import METRICS
 from sdckit.paper.design import NOTE_METHODS
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
 
 BOUNDED = tuple(name for name, metric in METRICS.items() if metric.in_paper and metric.bounded)
 UNBOUNDED = tuple(name for name, metric in METRICS.items() if metric.in_paper and not metric.bounded)

@@ -8,10 +8,16 @@ P times the number of records, and begins at the highest value.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from sdckit.masking import METHODS
 from sdckit.report.charts import AMBER, colour
+from sdckit.selection.microdata import Microdata
+
+if TYPE_CHECKING:
+    from sdckit.metrics.original import Original
 
 SWAPPING = {"p": "0.001:0.3:0.001", "bound": "exclusive", "start": "highest"}
 UNTAILED = "rank_swap_no_tails"
@@ -131,3 +137,20 @@ RANDOM_METHODS = tuple(
 )  # repeated with fresh draws
 HEADINGS = {name: method.heading for name, method in STUDY_METHODS.items()}
 COLOURS = {name: method.colour for name, method in STUDY_METHODS.items()}
+
+
+KEYS = ["dataset", "method", "parameters", "setting"]  # columns that identify a setting
+SEED = 20  # fixed, as the data are public: every run of the study gives the same figures
+
+
+def measure_files(
+    original: Original, plan: dict[str, list[Any]], *, name: str, **options: Any
+) -> pl.DataFrame:
+    """Run a sweep; return a table with one row per masked file and one column per metric."""
+    no_tails = pl.col("parameters").str.contains("tails=0,", literal=True)
+    return (
+        Microdata(original, name=name)
+        .sweep(plan, **options)
+        .table.pivot("metric", index=[*KEYS, "replication"], values="value", maintain_order=True)
+        .with_columns(method=pl.when(no_tails).then(pl.lit(UNTAILED)).otherwise("method"))
+    )

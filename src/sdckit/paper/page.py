@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.paper.comparison import compare_with_sdcmicro
 from sdckit.paper.correlations import summarise_replications
 from sdckit.paper.figures import all_figures
-from sdckit.paper.permutations import permutation_table
-from sdckit.paper.risks import LIMITS
-from sdckit.paper.safety import safe_rows, safety_sentences
-from sdckit.paper.verdicts import judge_claims
+from sdckit.paper.risks import LIMITS, safe_rows, safety_sentences
+from sdckit.paper.verdicts import compare_with_sdcmicro, judge_claims, permutation_table
 from sdckit.progress import each
 from sdckit.report import charts
 
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.paper.figures import Figure
-    from sdckit.paper.results import Study
+    from sdckit.paper.study import Study
 
 FORMATS = ("svg", "pdf", "png")
 TABLE_CAPTION = (

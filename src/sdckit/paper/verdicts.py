@@ -1,29 +1,410 @@
-"""The paper's claims, each checked against the measurements.
-
-Each claim is a function of the evidence that returns one sentence with the figures and one outcome per
-case, such as a method on a dataset. The verdict follows from the outcomes alone. Claims about the masked
-files are judged by the paper's four methods; rank swapping replaces tails there, which is R's default,
-because the paper names no other. Figures of swapping without tails are added if they were measured.
-"""
+"""What the study shows."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
-from sdckit.core.text import listed
-from sdckit.kernels.ranks import largest_absolute
+from sdckit.core import randomness
+from sdckit.core.checks import listed
+from sdckit.kernels.ranks import gap_distance, largest_absolute, largest_squared
 from sdckit.paper import correlations as study
-from sdckit.paper import permutations
-from sdckit.paper.correlations import BOUNDED, UNBOUNDED
+from sdckit.paper.correlations import BOUNDED, NO_TIES, UNBOUNDED, summarise_replications
 from sdckit.paper.design import NOTE_METHODS, RANDOM_METHODS, STUDY_METHODS, UNTAILED
 from sdckit.report.charts import label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from sdckit.arrays import Ints
+
+
+LONGEST = 9  # 362,880 rankings; one more record would need ten times the memory
+COSTS = {"brmae": "absolute", "brmse": "squared"}
+
+
+class Printed(NamedTuple):
+    """A table as the paper prints it: its rankings and their two sums, column by column."""
+
+    rankings: str
+    absolute: str
+    squared: str
+
+
+PRINTED = {
+    3: Printed("123 132 213 312 231 321", "0 2 2 4 4 4", "0 2 2 6 6 8"),
+    4: Printed(
+        "1234 1243 1324 2134 2143 1423 1342 3124 2314 1432 3214 3142 "
+        "2413 4123 2341 4132 3241 2431 4213 3412 4312 3421 4231 4321",
+        "0 2 2 2 4 4 4 4 4 4 4 6 6 6 6 6 6 6 6 8 8 8 6 8",
+        "0 2 2 2 4 6 6 6 6 8 8 10 10 12 12 14 14 14 14 16 18 18 18 20",
+    ),
+}
+
+
+def rankings(n: int) -> Ints:
+    """Return all n! rankings of n records as an array, one per row, in the paper's order.
+
+    Examples
+    --------
+    >>> rankings(3).tolist()
+    [[1, 2, 3], [1, 3, 2], [2, 1, 3], [3, 1, 2], [2, 3, 1], [3, 2, 1]]
+    """
+    if not 2 <= n <= LONGEST:
+        raise ValueError(
+            f"n is {n}; give 2 to {LONGEST} to list every ranking, or draw with random_distances"
+        )
+    found = _neighbour_exchanges(n)
+    squared = ((found - np.arange(1, n + 1)) ** 2).sum(axis=1)
+    return found[np.argsort(squared, kind="stable")]
+
+
+def _neighbour_exchanges(n: int) -> Ints:
+    """Return all rankings of n records, each one exchange of neighbours away from the one before."""
+    found = np.ones((1, 1), np.int64)
+    for largest in range(2, n + 1):
+        longer = np.empty((len(found), largest, largest), np.int64)
+        for place in range(largest):
+            longer[:, place, :place] = found[:, :place]
+            longer[:, place, place] = largest
+            longer[:, place, place + 1 :] = found[:, place:]
+        longer[::2] = longer[::2, ::-1]  # from right to left first, then back
+        found = longer.reshape(-1, largest)
+    return found
+
+
+def _distances(found: Ints) -> pl.DataFrame:
+    """Return a table of the absolute and squared distances of rankings from the ranking 1, 2, ..., n."""
+    n = found.shape[1]
+    sums = [gap_distance(gaps2) for gaps2 in 2 * (np.arange(1, n + 1) - found)]
+    return pl.DataFrame(
+        {
+            "n": np.full(len(sums), n),
+            "permutation": np.arange(1, len(sums) + 1),
+            "absolute": np.array([row.absolute2 for row in sums], np.int64) // 2,
+            "squared": np.array([row.squared4 for row in sums], np.int64) // 4,
+            "brmae": [row.absolute for row in sums],
+            "brmse": [row.squared for row in sums],
+        }
+    )
+
+
+def all_distances(n: int) -> pl.DataFrame:
+    """Return the distances of all n! rankings from 1, 2, ..., n (Figure 1: n = 5, 6 and 7).
+
+    0 means the same order; 1 the largest distance, which only the reversed order has under brMSE.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per ranking in the paper's order: `n`, `permutation` (from 1), `absolute` and `squared`
+        (sums over the records), `brmae`, `brmse`.
+
+    Examples
+    --------
+    >>> all_distances(3)["squared"].to_list()
+    [0, 2, 2, 6, 6, 8]
+    """
+    return _distances(rankings(n))
+
+
+def random_distances(n: int = 100, draws: int = 10_000, *, rng: Any = None) -> pl.DataFrame:
+    """Return distances of random rankings, the same and the reversed order, from 1, ..., n (Figure 2).
+
+    0 means the same order, 1 (under brMSE) the reversed one; a drawn ranking scores 2/3 and 1/2 on
+    average.
+
+    Returns
+    -------
+    polars.DataFrame
+        As `all_distances`, and `kind`: "identity" in the first row, "reversal" in the last, "random"
+        between them.
+
+    Examples
+    --------
+    >>> found = random_distances(4, 2, rng=1)
+    >>> found["kind"].to_list(), found["brmse"][0], found["brmse"][-1]
+    (['identity', 'random', 'random', 'reversal'], 0.0, 1.0)
+    """
+    if n < 2 or draws < 0:
+        raise ValueError(f"n is {n} and draws is {draws}; give at least 2 records and no negative number")
+    start = np.arange(1, n + 1)
+    drawn = randomness.generator(rng).permuted(np.tile(start, (draws, 1)), axis=1)
+    kinds = ["identity", *["random"] * draws, "reversal"]
+    return _distances(np.vstack([start, drawn, start[::-1]])).with_columns(kind=pl.Series(kinds))
+
+
+def table_is_right(n: int) -> bool:
+    """Return True if the paper's table prints every ranking once, in our order, with the right sums."""
+    printed, found, measured = PRINTED[n], rankings(n), all_distances(n)
+    expected = Printed(
+        " ".join("".join(map(str, ranking)) for ranking in found.tolist()),
+        *(" ".join(map(str, measured[cost])) for cost in COSTS.values()),
+    )
+    return printed == expected
+
+
+def largest_is_right(n: int) -> bool:
+    """Return True if the paper's sums for the reversed order are the largest distances of n records."""
+    steps = [n - 2 * k + 1 for k in range(1, n // 2 + 1)]
+    noted = (2 * sum(steps), 2 * sum(step**2 for step in steps))
+    found = all_distances(n).select(pl.col(*COSTS.values()).max()).row(0)
+    return noted == found == (largest_absolute(n), largest_squared(n))
+
+
+def permutation_table(n: int) -> pl.DataFrame:
+    """Return Table 1 (n = 3) or Table 2 (n = 4) of the paper, with brMAE and brMSE below.
+
+    Returns
+    -------
+    polars.DataFrame
+        `row`, then one column per ranking, named by its number; cells are text, so that ranks and
+        shares can stand in one column. `r2[i]` is the rank of record i, `r1-r2[i]` its difference.
+
+    Examples
+    --------
+    >>> permutation_table(3).select("row", "1", "4", "6").rows()[-4:]
+    [('absolute', '0', '4', '4'), ('squared', '0', '6', '8'),
+     ('brmae', '0.0000', '1.0000', '1.0000'), ('brmse', '0.0000', '0.7500', '1.0000')]
+    """
+    found = rankings(n)
+    measured = _distances(found)
+    rows = {f"r2[{i + 1}]": [str(rank) for rank in found[:, i]] for i in range(n)}
+    rows |= {f"r1-r2[{i + 1}]": [str(i + 1 - rank) for rank in found[:, i]] for i in range(n)}
+    rows |= {name: [str(value) for value in measured[name]] for name in COSTS.values()}
+    rows |= {name: [f"{value:.4f}" for value in measured[name]] for name in COSTS}
+    names = ["row", *(str(number) for number in measured["permutation"])]
+    return pl.DataFrame([[row, *cells] for row, cells in rows.items()], schema=names, orient="row")
+
+
+def distance_counts(distances: pl.DataFrame) -> pl.DataFrame:
+    """Count the rankings at each distance; return a table.
+
+    Returns
+    -------
+    polars.DataFrame
+        `n`, `metric` ("brmae", "brmse"), `distance` (the sum), `value` (its share of the largest),
+        `count`; ascending.
+
+    Examples
+    --------
+    >>> distance_counts(all_distances(3)).filter(metric="brmae").select("distance", "count").rows()
+    [(0, 1), (2, 2), (4, 3)]
+    """
+    return pl.concat(
+        distances.group_by(
+            "n", pl.lit(metric).alias("metric"), pl.col(cost).alias("distance"), pl.col(metric).alias("value")
+        ).agg(count=pl.len())
+        for metric, cost in COSTS.items()
+    ).sort("n", "metric", "distance")
+
+
+def distance_facts(distances: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of facts on distances: numbers of rankings and distinct values, mean, deviation.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per `n` and `metric`: `rankings`, `distinct` values, `at_largest` (rankings with the
+        largest distance there is), `mean` and `sd` of the bounded distance.
+
+    Examples
+    --------
+    >>> distance_facts(all_distances(4)).select("metric", "rankings", "distinct", "at_largest").rows()
+    [('brmae', 24, 5, 4), ('brmse', 24, 11, 1)]
+    """
+    return pl.concat(
+        distances.group_by("n", pl.lit(metric).alias("metric")).agg(
+            rankings=pl.len(),
+            distinct=pl.col(cost).n_unique(),
+            at_largest=(pl.col(metric) == 1).sum(),
+            mean=pl.col(metric).mean(),
+            sd=pl.col(metric).std(ddof=0),
+        )
+        for metric, cost in COSTS.items()
+    ).sort("n", "metric")
+
+
+Row = dict[str, Any]
+
+RUN = 0.005  # allowed difference of single runs of MDAV, for single precision and the order of ties in R
+RANGE = 0.005  # allowed excess over the extremes of 30 replications, which another 30 would exceed as well
+MEDIAN = 0.003  # allowed difference of medians
+BETWEEN = 0.02  # allowed difference of two random runs
+CHANCE = 2.0  # standard errors up to which a difference is put down to chance
+THEIR_REPLICATIONS = 30
+GRID = 30  # points of MDAV's grid
+
+TIES = "first"  # the rule of R's figures
+KEY = ["dataset", "method", "metric", "reference"]
+FIVE = ["min", "q25", "median", "q75", "max"]
+COLUMNS = {
+    **dict.fromkeys(KEY, pl.String),
+    "r_single": pl.Float64,
+    "single": pl.Float64,
+    "difference": pl.Float64,
+    **{f"r_{name}": pl.Float64 for name in FIVE},
+    "replications": pl.Int64,
+    **dict.fromkeys(FIVE, pl.Float64),
+    "rule": pl.String,
+    "met": pl.Boolean,
+    "explanation": pl.String,
+}
+
+
+def sdcmicro_correlations() -> pl.DataFrame:
+    """Return the correlations that sdcMicro 5.8.1 gives: one run, and five numbers of 30 replications.
+
+    Returns
+    -------
+    polars.DataFrame
+        `dataset`, `method`, `metric`, `reference`, `spearman`, and `min`, `q25`, `median`, `q75`,
+        `max` where R was replicated (correlations with the grid of methods that draw).
+    """
+    return pl.read_csv(Path(__file__).with_name("sdcmicro.csv"), comment_prefix="#")
+
+
+def compare_with_sdcmicro(correlations: pl.DataFrame) -> pl.DataFrame:
+    """Join our Spearman correlations with R's and check each pair against its rule.
+
+    A `difference` of 0 means the same correlation. Only MDAV can be compared number by number: the
+    other methods draw, and R's random stream cannot be matched.
+
+    Parameters
+    ----------
+    correlations : polars.DataFrame
+        From `sdckit.paper.correlations.correlations`; ties by row order are compared, as in R.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per `dataset`, `method`, `metric` and `reference` that both have: `r_single` and
+        `single` (R's one run, our first replication) and their `difference`; `r_min` to `r_max` and
+        `min` to `max` over `replications`; the `rule`, whether it is `met`, and an `explanation` of
+        what is known where it is not. No rows for datasets without R's figures.
+    """
+    ours = correlations.filter(pl.col("ties").is_in([TIES, NO_TIES]))
+    first = ours.filter(replication=1).select(*KEY, single="spearman")
+    theirs = sdcmicro_correlations().rename({"spearman": "r_single"} | {name: f"r_{name}" for name in FIVE})
+    joined = theirs.join(first, on=KEY, maintain_order="left").join(
+        summarise_replications(ours).drop("ties"), on=KEY, maintain_order="left"
+    )
+    return pl.DataFrame([_judge_row(row) for row in joined.iter_rows(named=True)], schema=COLUMNS)
+
+
+class _Rule(NamedTuple):
+    """A rule for two correlations, as text and as a test of a table row, and an explanation of failures."""
+
+    text: str
+    met: Callable[[Row], bool]
+    explain: Callable[[Row], str]
+
+
+def _judge_row(row: Row) -> Row:
+    """Return a table row with its difference from R, its rule, whether it is met, and an explanation."""
+    if row["single"] is None or row["median"] is None:
+        reason = "no correlation: a metric is constant or missing over the grid"
+        return row | {"difference": None, "rule": "", "met": False, "explanation": reason}
+    rule = _rule_for(row)
+    met = rule.met(row)
+    verdict = {"rule": rule.text, "met": met, "explanation": "" if met else rule.explain(row)}
+    return row | {"difference": row["single"] - row["r_single"]} | verdict
+
+
+def _rule_for(row: Row) -> _Rule:
+    """Return the rule by which a table row, one of our correlations beside R's, is judged."""
+    if row["reference"] != "parameter":
+        return ONE_AGAINST_ONE
+    return ONE_RUN if row["r_median"] is None else REPLICATED
+
+
+def _single_runs_agree(row: Row) -> bool:
+    """Return True if our first replication is within 0.005 of R's single run."""
+    return bool(abs(row["single"] - row["r_single"]) <= RUN)
+
+
+def _explain_single_runs(row: Row) -> str:
+    """Return how many exchanges of grid points a difference of single runs is worth, and its cause."""
+    exchange = 12 / (GRID**3 - GRID)  # change of Spearman's r if two neighbours swap
+    exchanges = abs(row["single"] - row["r_single"]) / exchange
+    return f"worth about {exchanges:.0f} exchanges of neighbouring grid points: {_known_cause(row)}"
+
+
+def _first_run_in_range(row: Row) -> bool:
+    """Return True if our first replication lies in R's range of replications, widened by 0.005."""
+    return bool(row["r_min"] - RANGE <= row["single"] <= row["r_max"] + RANGE)
+
+
+def _replications_agree(row: Row) -> bool:
+    """Return True if our first replication lies in R's range and the medians differ by at most 0.003."""
+    return _first_run_in_range(row) and bool(abs(row["median"] - row["r_median"]) <= MEDIAN)
+
+
+def _standard_error(row: Row) -> float:
+    """Return the standard error of our median less that of R's runs, from the quartiles of R's runs."""
+    spread = (row["r_q75"] - row["r_q25"]) / 1.349
+    return float(math.sqrt(math.pi / 2 * (1 / row["replications"] + 1 / THEIR_REPLICATIONS)) * spread)
+
+
+def _explain_replications(row: Row) -> str:
+    """Return as text by how many standard errors our median differs from that of R's runs, and why."""
+    gap = row["median"] - row["r_median"]
+    error = _standard_error(row)
+    text = (
+        f"medians differ by {gap:+.4f}, {abs(gap) / error:.1f} standard errors of the medians of "
+        f"{row['replications']} and {THEIR_REPLICATIONS} replications"
+    )
+    if not _first_run_in_range(row):
+        text += f"; replication 1 lies outside R's {row['r_min']:.3f} to {row['r_max']:.3f}"
+    return f"{text}: within chance" if abs(gap) <= CHANCE * error else f"{text}: {_known_cause(row)}"
+
+
+def _near_single_run(row: Row) -> bool:
+    """Return True if our first replication and our median are both within 0.02 of R's single run."""
+    return all(abs(row[name] - row["r_single"]) <= BETWEEN for name in ("single", "median"))
+
+
+def _explain_single_run(row: Row) -> str:
+    """Return where R's single run lies beside the range of our replications, as text, and the cause."""
+    low, high, theirs = row["min"], row["max"], row["r_single"]
+    text = f"our {row['replications']} replications reach from {low:.3f} to {high:.3f}"
+    if low <= theirs <= high:
+        return f"{text}, and R's one run lies among them: one draw against another"
+    side = "above" if theirs > high else "below"
+    return f"{text}, R's one run lies {max(low - theirs, theirs - high):.3f} {side}: {_known_cause(row)}"
+
+
+def _known_cause(row: Row) -> str:
+    """Return the known reason why the two programs differ for a method, as text."""
+    if row["method"].startswith("rank_swap"):
+        return (
+            "IL1 depends on the few smallest values, whose swapping partners are random, and the random "
+            "streams of the two programs cannot be matched"
+        )
+    if row["method"] == "mdav":
+        return (
+            "sdcMicro adds up distances in single precision and breaks ties towards later records, so that a "
+            "few groups differ"
+        )
+    return "no cause known"
+
+
+ONE_RUN = _Rule(f"within {RUN} of R's run", _single_runs_agree, _explain_single_runs)
+REPLICATED = _Rule(
+    f"replication 1 within R's range widened by {RANGE}, medians within {MEDIAN}",
+    _replications_agree,
+    _explain_replications,
+)
+ONE_AGAINST_ONE = _Rule(
+    f"replication 1 and our median within {BETWEEN} of R's one run", _near_single_run, _explain_single_run
+)
+
 
 GROWING = 0.5  # smallest correlation that counts as growing; 30 random points reach 0.43 once in a hundred
 STRONG = 0.8  # smallest correlation that textbooks call very strong
@@ -103,7 +484,7 @@ def gather_evidence(measured: pl.DataFrame, *, ties: str, rng: Any) -> Evidence:
     found = study.correlations(measured).filter(pl.col("ties").is_in([ties, study.NO_TIES]))
     numbers = study.summarise_replications(found).filter(pl.col("replications") > 0)
     on_grid = pl.col("reference") == "parameter"
-    distances = permutations.random_distances(rng=rng).filter(kind="random")
+    distances = random_distances(rng=rng).filter(kind="random")
     bounded = [pl.col(f"{metric}_{ties}").max().alias(metric) for metric in BOUNDED]
     note_files = measured.filter(pl.col("method").is_in(NOTE_METHODS))
     return Evidence(
@@ -111,8 +492,8 @@ def gather_evidence(measured: pl.DataFrame, *, ties: str, rng: Any) -> Evidence:
         between=numbers.filter(~on_grid),
         orders=study.disagreement(measured, ties=ties),
         losses=note_files.group_by("dataset", maintain_order=True).agg(bounded),
-        listed=permutations.distance_facts(pl.concat(map(permutations.all_distances, SIZES))),
-        drawn=permutations.distance_facts(distances),
+        listed=distance_facts(pl.concat(map(all_distances, SIZES))),
+        drawn=distance_facts(distances),
     )
 
 
@@ -126,14 +507,14 @@ def _facts_of_metric(facts: pl.DataFrame, metric: str, name: str) -> list[int]:
 
 def _judge_largest_distance(_: Evidence) -> Finding:
     """Judge the claim that the reversed order is farthest, for 3 to 7 records."""
-    outcomes = [float(permutations.largest_is_right(n)) for n in SIZES]
+    outcomes = [float(largest_is_right(n)) for n in SIZES]
     text = f"right for {sum(outcomes):.0f} of {len(SIZES)} sizes, {SIZES_TEXT}, against all rankings"
     return Finding(text, outcomes)
 
 
 def _judge_tables(_: Evidence) -> Finding:
     """Judge the claim that the paper's Tables 1 and 2 list all rankings and their distances correctly."""
-    right = {n: permutations.table_is_right(n) for n in permutations.PRINTED}
+    right = {n: table_is_right(n) for n in PRINTED}
     text = "; ".join(f"n = {n}: {'all' if ok else 'not all'} columns right" for n, ok in right.items())
     return Finding(text, [float(ok) for ok in right.values()])
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sdckit.core.checks import listed
 from sdckit.core.table import Table
-from sdckit.core.text import listed
 from sdckit.io import files
-from sdckit.io.suffixes import suffix_of
+from sdckit.io.formats import suffix_of
 from sdckit.metrics.original import Original
-from sdckit.record.environment import differences
-from sdckit.record.fingerprints import digest_of_table
-from sdckit.record.private_files import digest_of_file
-from sdckit.selection.release_file import ReleaseFile
+from sdckit.record.entry import differences, digest_of_table
+from sdckit.record.store import digest_of_file
+from sdckit.selection.release import ReleaseFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sdckit.io.source import Source
+    from sdckit.io.files import Source
     from sdckit.record.entry import Entry
     from sdckit.record.store import Store
-    from sdckit.selection.publishing import Published
+    from sdckit.selection.release import Published
 
 
 class NotRepeated(ValueError):  # noqa: N818 - not a fault of the input
@@ -99,7 +98,7 @@ def read_input(entry: Entry, data: Path) -> Source:
     """Return the table of a file, or of all Parquet files in a folder, read as a release read it."""
     if not data.is_dir():
         return files.read(data, entry.read_dialect())
-    from sdckit.engines.parquet_files import read_folder  # noqa: PLC0415 - only for folders
+    from sdckit.engines.files import read_folder  # noqa: PLC0415 - only for folders
 
     return read_folder(data, entry.read_dialect())
 

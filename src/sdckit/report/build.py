@@ -11,31 +11,35 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
+from sdckit.core.checks import listed, plural
 from sdckit.core.notebook import WrittenReport
-from sdckit.core.text import listed, plural
 from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.io import atomic
-from sdckit.metrics.evaluation_result import public_evaluation, rounded_losses
-from sdckit.metrics.evaluation_table import WHOLE
+from sdckit.metrics.evaluation_result import WHOLE, public_evaluation, rounded_losses
 from sdckit.record.publish import require_file_of
-from sdckit.report import Points, charts, map_chart, report
-from sdckit.report.headlines import exposed_sentence
+from sdckit.report import Points, charts, report
 from sdckit.report.measures import metric_of
-from sdckit.report.page import NO_LIMITS
-from sdckit.selection import wording
-from sdckit.selection.points import KEYS, metrics_by_setting, nondominated_rows, table_of_points
-from sdckit.selection.summary import summary_of
+from sdckit.report.page import NO_LIMITS, exposed_sentence
+from sdckit.report.risk_map import map_chart
+from sdckit.selection.points import (
+    KEYS,
+    draws_text,
+    limits_text,
+    metrics_by_setting,
+    nondominated_rows,
+    table_of_points,
+    title_of,
+)
+from sdckit.selection.release import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sdckit.metrics.evaluation_result import Evaluation
-    from sdckit.metrics.knowledge import Knowledge
+    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
     from sdckit.metrics.pair import Pair
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
-    from sdckit.selection.release import Release
-    from sdckit.selection.summary import Summary
+    from sdckit.selection.release import Release, Summary
     from sdckit.selection.sweep_result import Sweep
 
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -77,7 +81,7 @@ def report_on_evaluation(
         title=f"Loss and risk of {name}",
         done=[
             f"{named[0].upper()}{named[1:]} was compared with its original{_size_text(pair)}.",
-            *([f"It meets {wording.limits_text(limits, wording.title_of)}."] if limits else []),
+            *([f"It meets {limits_text(limits, title_of)}."] if limits else []),
         ],
         evaluation=result,
         pair=pair,
@@ -179,7 +183,7 @@ def report_on_sweep(
         evaluation=release,
         pair=pair,
         knowledge=knowledge,
-        choice=choice.describe(wording.title_of) if choice else (),
+        choice=choice.describe(title_of) if choice else (),
         notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
         facts=_facts_with_versions(facts),
         summary=summary,
@@ -206,7 +210,7 @@ def _points_of_files(results: Mapping[str, Evaluation]) -> pl.DataFrame:
 
 def map_of_files(results: Mapping[str, Evaluation], records: int) -> Any:
     """Return the map of several masked files of one original as an altair chart."""
-    return map_chart.map_chart(map_points(_points_of_files(results), records=records))
+    return map_chart(map_points(_points_of_files(results), records=records))
 
 
 def map_of_sweep(found: Sweep, choice: Choice | None = None, files: Evaluation | None = None) -> Any:
@@ -224,12 +228,12 @@ def map_of_sweep(found: Sweep, choice: Choice | None = None, files: Evaluation |
         choice=choice and choice.public(),
         records=found.records,
     )
-    return map_chart.map_chart(points)
+    return map_chart(points)
 
 
 def map_of_choice(choice: Choice, records: int) -> Any:
     """Return the map of all settings that a search measured as an altair chart."""
-    return map_chart.map_chart(_points_of_choice(choice.public(), records))
+    return map_chart(_points_of_choice(choice.public(), records))
 
 
 def _points_of_choice(choice: Choice, records: int, release: Evaluation | None = None) -> Points | None:
@@ -245,7 +249,7 @@ def _points_of_choice(choice: Choice, records: int, release: Evaluation | None =
 
 def _search_sentences(choice: Choice) -> list[str]:
     """Return sentences on what was searched, and how many maskings were measured."""
-    goal = f"least {wording.title_of(choice.minimise)} within the limits"
+    goal = f"least {title_of(choice.minimise)} within the limits"
     return [
         f"Settings of {_method_titles(table_of_points(choice.points))} were searched for the {goal}.",
         f"{choice.maskings} maskings were measured.",
@@ -260,7 +264,7 @@ def report_on_search(choice: Choice, *, name: str, records: int) -> str:
         title=f"Choice of a masking of {name}",
         done=_search_sentences(choice),
         points=_points_of_choice(choice, records),
-        choice=choice.describe(wording.title_of),
+        choice=choice.describe(title_of),
         facts=_facts_with_versions({}),
     )
 
@@ -282,7 +286,7 @@ def report_on_choice(
     done = [
         *_search_sentences(choice),
         *_release_sentence(release),
-        f"It took {wording.draws_text(draws)} to meet the limits.",
+        f"It took {draws_text(draws)} to meet the limits.",
     ]
     return report(
         title=f"A release of {name}",
@@ -290,7 +294,7 @@ def report_on_choice(
         points=_points_of_choice(choice, pair.original.n, release),
         evaluation=release,
         pair=pair,
-        choice=choice.describe(wording.title_of),
+        choice=choice.describe(title_of),
         facts=_facts_with_versions(facts),
         summary=summary,
         job=job,
@@ -375,7 +379,7 @@ def _values_by_metric(result: Evaluation) -> dict[str, float]:
 
 def _method_titles(settings: pl.DataFrame) -> str:
     """Return the titles of all methods in a table as text, such as "MDAV, noise and rank swapping"."""
-    names = [wording.title_of(name) for name in settings["method"].unique(maintain_order=True)]
+    names = [title_of(name) for name in settings["method"].unique(maintain_order=True)]
     return listed(names)
 
 

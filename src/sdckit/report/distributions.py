@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.report.charts import INK
+from sdckit.report.charts import INK, MASKED, ORIGINAL, SCREEN_CONFIG
 from sdckit.report.privacy import THRESHOLD, count_by_bins, count_by_risk, lasting_edges
-from sdckit.report.theme import CONFIG, MASKED, ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.report.charts import Spec
@@ -122,7 +121,7 @@ def _distribution_spec(rows: list[dict[str, Any]], edges: Sequence[str]) -> Spec
         }
 
     return {
-        "config": CONFIG,
+        "config": SCREEN_CONFIG,
         "width": "container",
         "height": 130,
         "data": {"values": rows},
@@ -175,7 +174,7 @@ def risk_panel(risks: Floats) -> Panel:
     bars = {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "tooltip": hover}
     names = {"x": x | {"field": "middle"}, "y": y, "text": {"field": "text"}}
     spec = {
-        "config": CONFIG,
+        "config": SCREEN_CONFIG,
         "width": "container",
         "height": 200,
         "data": {"values": rows},

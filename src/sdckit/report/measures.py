@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.core.text import as_sentence, number
+from sdckit.core.checks import as_sentence, number
 from sdckit.metrics import METRICS
-from sdckit.metrics.evaluation_table import WHOLE
+from sdckit.metrics.evaluation_result import WHOLE
 from sdckit.report.privacy import variables_to_hide
 from sdckit.risk.attacks import ATTACKS
 

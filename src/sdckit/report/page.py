@@ -1,31 +1,188 @@
-"""The HTML page: template, embedded scripts, and a policy that lets nothing else run or load."""
+"""The page of a report."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.scenarios import default_note
-from sdckit.report import distributions, headlines, measures, risk_map, signing
-from sdckit.report.environment import json_text, page_environment
+from sdckit.core.checks import as_sentence, number, printable, printable_content
+from sdckit.core.registry import shown_metrics
+from sdckit.core.scenarios import default_note, exposed_of, meets_limit
+from sdckit.report import distributions, measures, risk_map, signing
+from sdckit.report.charts import bundle
 from sdckit.report.estimates import estimates_part
+from sdckit.report.measures import LEVELS, is_bounded, is_share, label, limit_text
 from sdckit.report.privacy import THRESHOLD, guarded_evaluation, public_facts, require_enough_records
-from sdckit.report.vega_bundle import bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from sdckit.metrics.evaluation_result import Evaluation
-    from sdckit.metrics.knowledge import Knowledge
+    import jinja2
+
+    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
     from sdckit.metrics.pair import Pair
     from sdckit.report.charts import Spec
     from sdckit.report.distributions import Panel
     from sdckit.report.risk_map import Points
-    from sdckit.selection.summary import Summary
+    from sdckit.selection.release import Summary
+
+
+@cache
+def page_environment(*folders: str) -> jinja2.Environment:
+    """Return the jinja2 environment of pages whose templates lie in these packages, the first one first.
+
+    A folder of templates inside a package is named after a slash, as in "sdckit.app/templates".
+    """
+    import jinja2  # noqa: PLC0415 - slow to import, and only for pages
+
+    places = [folder.partition("/") for folder in folders]
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name, path or ".") for name, _, path in places]),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+    )
+    environment.filters |= {"number": number, "plain": measures.limit_text, "label": measures.label}
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """Return a text without characters that turn it round or cannot be seen; all else as it is."""
+    plain = isinstance(value, str) and not hasattr(value, "__html__")  # the page's own scripts are not names
+    return printable(value, lines=True) if plain else value
+
+
+def json_text(content: Any) -> str:
+    """Return chart specifications as JSON that is safe inside a script element."""
+    text = json.dumps(printable_content(content), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+Found = tuple[str, str, float | None, float | None]  # family, metric, value, and value by chance
+MAIN = 2  # the first headlines, the main loss and the main risk
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One measured loss or risk, shown at the top of the page on a scale from 0 to 1."""
+
+    family: str
+    title: str
+    value: float
+    text: str
+    meaning: str
+    bounded: bool
+    level: float | None
+    limit: float | None
+    note: str = ""  # says that the limit is a default
+    assumes: str = ""  # what the intruder is assumed to know, for a risk
+
+    @property
+    def marks(self) -> str:
+        """Text on the marks of the scale: the value expected by chance, and the limit, met or not met."""
+        words = []
+        if self.level is not None:
+            words.append(f"{LEVELS[self.family]} {number(self.level)}")
+        if self.limit is not None:
+            words.append(f"limit {limit_text(self.limit)}{self.note}: {self.verdict}")
+        return ", ".join(words)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the limit is met, judged as a release is; empty without a limit."""
+        if self.limit is None:
+            return ""
+        return "met" if meets_limit(self.value, self.limit) else "not met"
+
+
+def exposed_sentence(evaluation: Evaluation | None, n: int | None) -> str:
+    """Return a sentence on the exposed records of a file of n records; empty where they were not measured."""
+    found = None if evaluation is None else exposed_of(evaluation.parts)
+    return "" if found is None else as_sentence(found.sentence(n))
+
+
+def headlines(
+    evaluation: Evaluation | None, points: Points | None, limits: Mapping[str, float]
+) -> list[Headline]:
+    """Return the headlines of a page: those of what was measured, or else of the chosen point of its map."""
+    if evaluation is not None:
+        axes = [points.loss, points.risk] if points else []
+        return measured_headlines(evaluation, axes, limits)
+    if points is None or points.chosen is None:
+        return []
+    chosen = points.chosen
+    found: list[Found] = [
+        ("loss", points.loss, chosen["loss"], points.random),
+        ("risk", points.risk, chosen["risk"], None),
+    ]
+    return _headlines_of(found, limits)
+
+
+def measured_headlines(
+    evaluation: Evaluation, axes: Sequence[str], limits: Mapping[str, float]
+) -> list[Headline]:
+    """Return the main loss and risk, those of the axes if any, suppressed cells, uniques, what is limited."""
+    rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
+    names = _headline_metrics(rows, axes)
+    others = [*_suppressed(rows), *limits, *_uniques(evaluation)]
+    names += dict.fromkeys(name for name in others if name in rows and name not in names)
+    found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
+    return _headlines_of(found, limits, evaluation)
+
+
+def _headlines_of(
+    found: Iterable[Found], limits: Mapping[str, float], evaluation: Evaluation | None = None
+) -> list[Headline]:
+    """Return the headlines of values of metrics; the evaluation, if any, has the sentences beside them."""
+    meaning = evaluation.meaning if evaluation is not None else {}
+    knowledge = evaluation.knowledge if evaluation is not None else None
+    assumes = as_sentence(knowledge.sentence) if knowledge is not None else ""
+    return [
+        Headline(
+            family=family,
+            title=label(name),
+            value=value,
+            text=number(value),
+            meaning=as_sentence(meaning.get(name, "")),
+            bounded=is_bounded(name) or 0 <= value <= 1,
+            level=level,
+            limit=limits.get(name),
+            note=default_note(name, limits),
+            assumes=assumes if family == "risk" and place < MAIN else "",
+        )
+        for place, (family, name, value, level) in enumerate(found)
+        if value is not None
+    ]
+
+
+def _suppressed(rows: Mapping[str, Any]) -> list[str]:
+    """Return the name of the share of suppressed cells, if there are any."""
+    gone = [metric.name for metric in shown_metrics("headline") if metric.needs == "places"]
+    return [name for name in gone if name in rows and rows[name]["value"]]
+
+
+def _uniques(evaluation: Evaluation) -> list[str]:
+    """Return the name of the share of unique records, if some column is known and published unmasked."""
+    return ["uniques"] if evaluation.parts.get("uniques", {}).get("floor", 0.0) > 0 else []
+
+
+def _headline_metrics(rows: Mapping[str, Any], axes: Sequence[str]) -> list[str]:
+    """Return the names of the loss and risk on the chart's axes, else of the first measured from 0 to 1."""
+    names = []
+    for family in ("loss", "risk"):
+        own = [name for name, row in rows.items() if row["family"] == family and row["value"] is not None]
+        first = [*axes, *(["linkage"] if family == "risk" else []), *filter(is_share, own), *own]
+        names += [name for name in first if name in own][:1]
+    return names
+
 
 NONE: Mapping[str, str] = MappingProxyType({})
 NO_LIMITS: Mapping[str, float] = MappingProxyType({})
@@ -122,8 +279,8 @@ def report(
             title=title,
             done=done,
             choice=choice,
-            exposed=headlines.exposed_sentence(evaluation, None if pair is None else pair.original.n),
-            headlines=headlines.headlines(evaluation, points, limits),
+            exposed=exposed_sentence(evaluation, None if pair is None else pair.original.n),
+            headlines=headlines(evaluation, points, limits),
             estimates=None if evaluation is None else estimates_part(evaluation.estimates, private=private),
             knowledge=evaluation.knowledge if evaluation is not None and knowledge is None else knowledge,
             scenarios=_scenarios(evaluation, limits, summary),

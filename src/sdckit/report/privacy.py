@@ -18,13 +18,12 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
-from sdckit.metrics.evaluation_result import public_evaluation
-from sdckit.metrics.evaluation_table import WHOLE
+from sdckit.metrics.evaluation_result import WHOLE, public_evaluation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.arrays import Floats, Ints
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
 

@@ -1,4 +1,4 @@
-"""The risk-utility map: one mark per setting or file, as a Vega-Lite specification and as table rows."""
+"""The map of loss and risk."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.core import registry
-from sdckit.core.text import number
+from sdckit.core.checks import number
 from sdckit.masking import METHODS
 from sdckit.report import charts
-from sdckit.report.charts import GREY, INK
+from sdckit.report.charts import BEYOND, GREY, INK, LIMIT, SCREEN_CONFIG
 from sdckit.report.measures import label, limit_text, zero_is_best
-from sdckit.report.theme import BEYOND, CONFIG, LIMIT
 
 if TYPE_CHECKING:
+    import altair as alt
+
     from sdckit.report.charts import Spec
+
 
 UNRELATED = "rows unrelated"
 MARGIN = 0.06  # free space around the marks, as a share of an axis
@@ -196,7 +198,7 @@ def risk_map(points: Points) -> Spec:
             if axis in layer["encoding"] and "value" not in layer["encoding"][axis]:
                 layer["encoding"][axis] |= _axis(axis, field, domain)
     return {
-        "config": CONFIG,
+        "config": SCREEN_CONFIG,
         "width": "container",
         "height": 420,
         "data": {"values": rows},
@@ -338,3 +340,43 @@ def _chosen_layers() -> list[Spec]:
         {"transform": only, "mark": halo, "encoding": where | text},
         {"name": "label", "transform": only, "mark": name, "encoding": where | text},
     ]
+
+
+WIDTH, HEIGHT = 560, 360
+
+
+def map_chart(points: Points | None) -> alt.LayerChart:
+    """Return a map as an altair chart; raise ValueError if there is nothing to draw."""
+    if points is None or not points.drawn.height:
+        raise ValueError(
+            "a map needs a bounded loss and a risk; measure one of each, such as brmae and linkage"
+        )
+    axes = f"{label(points.risk)} against {label(points.loss)}"
+    import altair as alt  # noqa: PLC0415 - slow to import
+
+    from sdckit.report.charts import OfflineLayers  # noqa: PLC0415 - it imports altair
+
+    spec = risk_map(points)
+    for layer in spec["layer"]:
+        if layer.get("name") == "points":
+            _add_legend(layer["encoding"], points)
+    return OfflineLayers(
+        layer=[charts.altair_chart(layer) for layer in spec["layer"]],
+        data=spec["data"],
+        params=[alt.VariableParameter(**one) for one in spec["params"]],
+        config=SCREEN_CONFIG | {"background": "white", "padding": charts.CONFIG["padding"]},
+        width=WIDTH,
+        height=HEIGHT,
+        description=f"Map of {points.drawn.height} settings: {axes}",
+    )
+
+
+def _add_legend(encoding: Spec, points: Points) -> None:
+    """Name the methods in a legend beside the map, in place; the page has one outside of it."""
+    titles = [group.title for group in map_groups(points)]
+    for look in ("fill", "shape"):
+        encoding[look] = encoding[look] | {
+            "field": "method",
+            "scale": encoding[look]["scale"] | {"domain": titles},
+            "legend": {"title": None},
+        }

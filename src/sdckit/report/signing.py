@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from sdckit.core.checks import figure_text
 from sdckit.core.registry import METRICS
 from sdckit.core.scenarios import meets_limit
-from sdckit.core.text import figure_text
-from sdckit.metrics.statistics import NAMES
+from sdckit.metrics.publishable import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdckit.metrics.evaluation_result import Evaluation
-    from sdckit.metrics.statistics import Statistics
-    from sdckit.selection.summary import Summary
+    from sdckit.metrics.publishable import Statistics
+    from sdckit.selection.release import Summary
 
 TITLES = dict(
     zip(

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.classes import class_numbers
-from sdckit.core.text import listed
+from sdckit.core.cells import class_numbers
+from sdckit.core.checks import listed
 from sdckit.kernels.candidates import Side
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.query_sample import estimate_of_largest
-from sdckit.metrics.score import Values, WorstAttack
+from sdckit.metrics.score import Values, WorstAttack, estimate_of_largest
 from sdckit.risk import distances, intruder, literature
 from sdckit.risk.beside import row_orders
 from sdckit.risk.distances import Credits, RecordClasses, mean_or_nan
@@ -33,9 +32,8 @@ from sdckit.risk.units import ROW_ORDER, read_units, row_credits_of_units, shows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
-    from sdckit.metrics.query_sample import Queries
-    from sdckit.metrics.score import Score
+    from sdckit.arrays import Bools, Floats, Ints, UInt64s
+    from sdckit.metrics.score import Queries, Score
     from sdckit.risk.literature import LinkageAttack
 
 BOTH = "both"

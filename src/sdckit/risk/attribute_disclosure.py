@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sdckit.arrays import Floats, Ints
 from sdckit.core import checks
-from sdckit.core.converted_cells import NUMBER, converted, polars_column
+from sdckit.core.cells import NUMBER, converted, polars_column
 from sdckit.core.registry import metric
 from sdckit.kernels.candidates import no_facts
-from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.kernels.jit import kernel
 from sdckit.risk.beside import row_orders
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, score_of_file, standardised
 from sdckit.risk.facts import (
@@ -40,7 +41,7 @@ from sdckit.risk.units import (
 if TYPE_CHECKING:
     import narwhals as nw
 
-    from sdckit.kernels.jit import Bools
+    from sdckit.arrays import Bools
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.metrics.score import Score

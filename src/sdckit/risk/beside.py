@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from sdckit.core.classes import class_numbers, number_values
-from sdckit.core.converted_cells import converted_numbers, polars_column
+from sdckit.core.cells import class_numbers, converted_numbers, number_values, polars_column
 from sdckit.risk.distances import (
     column_scale,
     known_columns,
@@ -35,7 +34,7 @@ from sdckit.risk.posterior import LISTED, Search
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
     from sdckit.risk.posterior import Spaces
 

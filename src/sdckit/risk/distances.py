@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 import numpy as np
 import polars as pl
 
-from sdckit.core import parameters
-from sdckit.core.classes import number_values
-from sdckit.core.registry import METRICS
-from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s, kernel
+from sdckit.arrays import Bools, Floats, Ints, UInt64s
+from sdckit.core.cells import number_values
+from sdckit.core.registry import METRICS, parameter_value
+from sdckit.kernels.jit import kernel
 from sdckit.kernels.ranks import OrderedColumn
-from sdckit.kernels.scaling import powers_of_two, whitening_axes
+from sdckit.kernels.sums import powers_of_two, whitening_axes
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values
 
@@ -78,7 +78,7 @@ def measured(name: str, original: Any, masked: Any, **options: Any) -> float:
     """Return a risk of two tables, by the name of its metric and with options that are checked."""
     metric = METRICS[name]
     known = {one.name: one for one in metric.parameters}
-    checked = {what: parameters.parameter_value(known[what], value) for what, value in options.items()}
+    checked = {what: parameter_value(known[what], value) for what, value in options.items()}
     return metric.score(pair_of(original, masked), **checked).value.overall
 
 

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sdckit.core.cells import cell_numbers, class_numbers, converted_numbers, number_values, polars_column
 from sdckit.core.checks import NotApplicable
-from sdckit.core.classes import cell_numbers, class_numbers, number_values
-from sdckit.core.converted_cells import converted_numbers, polars_column
 from sdckit.kernels.candidates import Records, Side, count_candidates, take
 from sdckit.risk import distances
 from sdckit.risk.distances import TieBlocks, once
@@ -36,7 +35,7 @@ from sdckit.risk.distances import TieBlocks, once
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
+    from sdckit.arrays import Bools, Floats, Ints, UInt64s
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks, registry
-from sdckit.core.classes import Uniques, class_numbers, class_sizes, number_values, uniques_of
-from sdckit.core.parameters import Parameter
-from sdckit.core.registry import metric
-from sdckit.metrics.averages import divide_or_nan, record_means
-from sdckit.metrics.dominated import PERCENT
+from sdckit.core.cells import Uniques, class_numbers, class_sizes, number_values, uniques_of
+from sdckit.core.registry import Parameter, metric
+from sdckit.metrics.pair import divide_or_nan, record_means
+from sdckit.metrics.publishable import PERCENT
 from sdckit.metrics.score import Score, Values
 from sdckit.risk.distances import OVERVIEW, RISK, measured
 from sdckit.risk.facts import known_unmasked, published_classes
@@ -21,7 +20,7 @@ from sdckit.risk.facts import known_unmasked, published_classes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
 
 MARGIN = Parameter("percent", float, PERCENT, "how near, in % of it, the largest value may be known", low=0.0)

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sdckit.core import checks, registry
-from sdckit.core.parameters import Parameter
-from sdckit.core.registry import metric
-from sdckit.kernels.scaling import spread, standardise
-from sdckit.metrics.averages import divide_or_nan, pooled_means, record_means
-from sdckit.metrics.pair import Pair
+from sdckit.core.registry import Parameter, metric
+from sdckit.kernels.sums import spread, standardise
+from sdckit.metrics.pair import Pair, divide_or_nan, pooled_means, record_means
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
 from sdckit.risk.distances import RISK, mean_or_nan, measured, permutations
@@ -26,7 +24,7 @@ from sdckit.risk.distances import RISK, mean_or_nan, measured, permutations
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.metrics.original import Original
 
 OUTLIERS = "Mateo-Sanz, Sebe & Domingo-Ferrer 2004, doi:10.1007/978-3-540-25955-8_16"

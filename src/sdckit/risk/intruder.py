@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.core.checks import as_number
-from sdckit.core.warning_texts import warn
+from sdckit.core.checks import as_number, warn
 from sdckit.kernels.candidates import Side, take
 from sdckit.masking import rounded
-from sdckit.metrics.query_sample import LOOKED_UP
+from sdckit.metrics.score import LOOKED_UP
 from sdckit.risk import law, posterior, shadows, structure
 from sdckit.risk.beside import read_beside, row_orders, with_more
 from sdckit.risk.distances import Credits, Found, known_columns, last_value, once
@@ -28,7 +27,7 @@ from sdckit.risk.posterior import Search
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
     from sdckit.risk.posterior import Pairs
 

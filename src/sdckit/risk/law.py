@@ -25,15 +25,16 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from sdckit.core.classes import number_values
-from sdckit.kernels.jit import Bools, Floats, Ints, inner, kernel
+from sdckit.arrays import Bools, Floats, Ints
+from sdckit.core.cells import number_values
+from sdckit.kernels.jit import inner, kernel
 from sdckit.risk.distances import mid_ranks_of, row_marks
 from sdckit.risk.posterior import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.core.law import Stated
+    from sdckit.core.registry import Stated
 
 HEAP = 0.01  # a value that this share of a column's published cells has is a state of its own
 HEAPS = 12  # at most so many of a column

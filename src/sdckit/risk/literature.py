@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from sdckit.arrays import Bools, Floats, Ints
 from sdckit.core import checks
 from sdckit.kernels import candidates, trees
-from sdckit.kernels.jit import Bools, Floats, Ints, kernel
+from sdckit.kernels.jit import kernel
 from sdckit.metrics.pair import Pair
 from sdckit.risk.distances import (
     Credits,

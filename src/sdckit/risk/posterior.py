@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Bools, Floats, Ints, inner, kernel
+from sdckit.arrays import Bools, Floats, Ints
+from sdckit.kernels.jit import inner, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.core.parameters import Parameter
-from sdckit.core.registry import metric
-from sdckit.core.text import plural
+from sdckit.core.checks import plural
+from sdckit.core.registry import Parameter, metric
 from sdckit.kernels.candidates import take
-from sdckit.metrics.query_sample import LOOKED_UP, QuerySample
+from sdckit.metrics.score import LOOKED_UP, QuerySample
 from sdckit.risk import intruder
 from sdckit.risk.attacks import ALL, BOTH, NEAREST, OUTLIERS, explain_linkage, score_attack, score_linkage
 from sdckit.risk.beside import row_orders
@@ -26,7 +25,7 @@ from sdckit.risk.posterior import SURE
 from sdckit.risk.units import numbers_read, row_chances_by_facts, shows_units, unit_posterior
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
     from sdckit.metrics.pair import Pair
     from sdckit.metrics.score import Score
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core import registry, settings
-from sdckit.core.decimals import Step, decimals_of_steps, usual_step
-from sdckit.core.law import Stated
+from sdckit.core import registry
 from sdckit.core.randomness import stream_generator
-from sdckit.core.table import decimals_of
+from sdckit.core.registry import Stated, function_options, parameters_in_stratum
+from sdckit.core.table import Step, decimals_of, decimals_of_steps, usual_step
 from sdckit.masking import mask_rows, rounded
 from sdckit.progress import each
 from sdckit.risk.distances import breaks_rules, cached_value, known_columns, once
@@ -24,7 +23,7 @@ from sdckit.rules.rules import Edits
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.arrays import Floats, Ints
     from sdckit.metrics.pair import Pair
 
 USUAL, MORE = 40, 80  # shadows, and where single records have a law of their own
@@ -74,7 +73,7 @@ def _pipeline(pair: Pair) -> Callable[[np.random.Generator], Floats]:
             masked[rows] = mask_rows(
                 record,
                 np.asfortranarray(values[rows]),
-                settings.parameters_in_stratum(record, pair.disclosure.parameters, name),
+                parameters_in_stratum(record, pair.disclosure.parameters, name),
                 rng,
                 names=names,
                 units=None if units is None else units[rows],
@@ -132,8 +131,8 @@ def stated_law(pair: Pair) -> Stated | None:
         return None
     if pair.strata or units_of_original(pair.original) is not None or pair.rules is not None:
         return None  # the formula is that of the file masked as a whole
-    options = settings.function_options(
-        record, settings.parameters_in_stratum(record, disclosure.parameters, "all"), pair.columns
+    options = function_options(
+        record, parameters_in_stratum(record, disclosure.parameters, "all"), pair.columns
     )
     law = record.law(options, pair.original.values)
     if law is None:

@@ -11,12 +11,12 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.registry import METRICS
-from sdckit.kernels.scaling import deviations, powers_of_two
+from sdckit.kernels.sums import deviations, powers_of_two
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.risk.distances import mean_or_nan
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
 
 WEIGHTS = (0.5, 0.125, 0.125, 0.25)
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.classes import class_sizes, number_values
-from sdckit.core.converted_cells import converted_numbers, polars_column
+from sdckit.core.cells import class_sizes, converted_numbers, number_values, polars_column
 from sdckit.core.registry import metric
 from sdckit.kernels.candidates import Side, count_candidates, count_nearest, no_facts, take
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, row_marks, score_of_file, standardised
@@ -32,7 +31,7 @@ from sdckit.risk.posterior import AT_ONCE, EQUAL, WHOLE, Pairs, Posterior, Searc
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
     from sdckit.metrics.score import Score
     from sdckit.risk.facts import Sides

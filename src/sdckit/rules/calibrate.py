@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.core.decimals import Step
-from sdckit.core.quoting import quoted
-from sdckit.core.table import LARGEST_INTEGER, MOST_DECIMALS, decimals_of
-from sdckit.core.text import listed, plural
+from sdckit.core.checks import listed, plural, quoted
+from sdckit.core.table import LARGEST_INTEGER, MOST_DECIMALS, Step, decimals_of
 from sdckit.rules.repair import joined_sets, on_grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.rules.parse import Rule
     from sdckit.rules.rules import Rules
 

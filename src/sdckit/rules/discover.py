@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.kernels.scaling import powers_of_two
+from sdckit.kernels.sums import powers_of_two
 from sdckit.rules.parse import rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.arrays import Floats, Ints
     from sdckit.rules.parse import Rule
 
 EVIDENCE = 10  # fewest distinct records that must satisfy a sum

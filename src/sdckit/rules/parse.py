@@ -17,7 +17,7 @@ from sdckit.core import checks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Bools, Floats
+    from sdckit.arrays import Bools, Floats
 
 EPSILON = float(np.finfo(float).eps)
 EXAMPLES = "write it like 'A = B + C', 'A <= B' or 'A >= 0', odd names in backquotes"

@@ -19,13 +19,13 @@ import numpy as np
 
 from sdckit.core.table import decimals_of, round_column
 from sdckit.kernels.jit import inner, kernel
-from sdckit.kernels.scaling import spread
+from sdckit.kernels.sums import spread
 from sdckit.progress import track
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.rules.parse import Rule
 
 LARGEST = 2.0**53 / 64  # sums of whole numbers up to this size are exact

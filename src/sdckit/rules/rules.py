@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.checks import plural, warn
 from sdckit.core.table import decimals_of, unchanged_columns
-from sdckit.core.text import plural
-from sdckit.core.warning_texts import warn
 from sdckit.kernels.jit import inner, kernel
 from sdckit.rules import repair
 from sdckit.rules.discover import discovered
@@ -25,10 +24,10 @@ from sdckit.rules.parse import EXAMPLES, parse, parsed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
     from sdckit.core.table import Table
-    from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.rules.parse import Rule
 
 SWEEPS = 20_000  # most passes over all rules, in a projection

@@ -16,25 +16,21 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import notebook, randomness, registry
-from sdckit.core.checks import FEWEST_REPORTED
-from sdckit.core.classes import number_values
-from sdckit.core.decimals import usual_step
-from sdckit.core.quoting import quoted
-from sdckit.core.table import Table, decimals_of, names_of
-from sdckit.core.text import listed, plural
+from sdckit.core.cells import number_values
+from sdckit.core.checks import FEWEST_REPORTED, listed, plural, quoted
+from sdckit.core.table import Table, decimals_of, names_of, usual_step
 from sdckit.estimation.compare import published_survey, require_readable, survey_options
 from sdckit.estimation.parse import parse_estimates
 from sdckit.estimation.survey_file import SurveyFile, survey_files
-from sdckit.masking.mask_table import warn_of_codes_hit
-from sdckit.masking.mask_units import warn_of_split_units
-from sdckit.metrics.guarded_figures import tells_a_record
-from sdckit.metrics.notes import NOT_UNDONE
+from sdckit.masking.mask_table import warn_of_codes_hit, warn_of_split_units
+from sdckit.metrics.evaluation import NOT_UNDONE
+from sdckit.metrics.publishable import tells_a_record
 from sdckit.rules.calibrate import Problem, Totals, calibrated, exact_total, rows_by_domain
 from sdckit.rules.rules import Rules, asks_to_discover, named_columns, rules_of
 
 if TYPE_CHECKING:
+    from sdckit.arrays import Floats, Ints
     from sdckit.estimation.parse import Request
-    from sdckit.kernels.jit import Floats, Ints
     from sdckit.masking import Masking
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sdckit.io import atomic
-from sdckit.io.drafts import BINARY, sync_folder
+from sdckit.io.atomic import BINARY, sync_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
 
 SYNC_AFTER = 1.0  # seconds from one sync of the file to the next
 

@@ -1,28 +1,38 @@
-"""The result of a search: the recommended masking, its reasons and alternatives; it can be applied."""
+"""The recommended setting and why."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sdckit.core import checks, frame_kinds, notebook, randomness, registry
+from sdckit.core import checks, notebook, randomness, registry
+from sdckit.core.checks import listed
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import DEFAULT_SURE, default_limits
-from sdckit.core.table import names_of
-from sdckit.core.text import listed
+from sdckit.core.table import USUAL_KIND, converted, names_of
 from sdckit.io.atomic import AnyPath, check_target
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection import wording
-from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.limits import SUPPRESSED, LimitsMissed, loss_limits
+from sdckit.selection.limits import SUPPRESSED, LimitsMissed, loss_limits, risk_limits
 from sdckit.selection.page_builder import page_builder
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.points import Point, table_of_points
-from sdckit.selection.release import Release, make_release
-from sdckit.selection.release_plan import TRIES, ReleasePlan, plan_of_search
+from sdckit.selection.points import (
+    Conditions,
+    Curve,
+    Point,
+    limits_text,
+    loosened,
+    risks_text,
+    setting_text,
+    table_of_points,
+    weakest_safe_position,
+)
+from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, plan_of_search
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True)
@@ -90,17 +100,15 @@ class Choice:
         if self.point is None:
             return [f"{self.describe_miss(label)}."]
         least = self._loss_text(self.point, label)
-        risks = wording.risks_text(self.point, self.limits, label)
-        sentences = [
-            f"{wording.setting_text(self.point, label)} loses least within the limits: {least}, {risks}."
-        ]
+        risks = risks_text(self.point, self.limits, label)
+        sentences = [f"{setting_text(self.point, label)} loses least within the limits: {least}, {risks}."]
         sentences += [
             f"The limit on {label(risk)} is the {DEFAULT_SURE}." for risk in default_limits(self.limits)
         ]
         sentences += [*self._suppressed_sentences(label), self._binding_sentence(label)]
         sentences += self._runner_up_sentences(label)
         for risk, point in self.looser.items():
-            limit = f"{label(risk)} up to {wording.loosened(self.limits[risk]):g}"
+            limit = f"{label(risk)} up to {loosened(self.limits[risk]):g}"
             sentences.append(
                 f"A looser limit, {limit}, would allow at least {self._setting_with_loss(point, label)}."
             )
@@ -122,8 +130,8 @@ class Choice:
         if self.weaker is None:
             return "It is the weakest setting of its method that was measured."
         limits = {risk: self.limits[risk] for risk in self.binding}
-        broken = wording.risks_text(self.weaker, limits, label)
-        return f"What binds: one step weaker, {wording.setting_text(self.weaker, label)}, has {broken}."
+        broken = risks_text(self.weaker, limits, label)
+        return f"What binds: one step weaker, {setting_text(self.weaker, label)}, has {broken}."
 
     def _runner_up_sentences(self, label: Callable[[str], str]) -> list[str]:
         """Return a sentence on the best setting of the other methods; none if only one was tried."""
@@ -135,7 +143,7 @@ class Choice:
     def _setting_with_loss(self, point: Point, label: Callable[[str], str]) -> str:
         """Return text such as "mdav (k=5), brmae 0.0312"; without the loss if it was not measured."""
         loss = f", {self._loss_text(point, label)}" if self.minimise in point.values else ""
-        return wording.setting_text(point, label) + loss
+        return setting_text(point, label) + loss
 
     def _loss_text(self, point: Point, label: Callable[[str], str]) -> str:
         """Return the loss of a setting as text; `public` withholds losses that one record may dominate."""
@@ -144,7 +152,7 @@ class Choice:
 
     def describe_miss(self, label: Callable[[str], str] = str) -> str:
         """Return a text saying that no setting meets the limits, which one comes nearest, and what to do."""
-        risks = wording.risks_text(self.nearest, self.limits, label)
+        risks = risks_text(self.nearest, self.limits, label)
         more, others = ("risk or loss", "other") if loss_limits(self.limits) else ("risk", "stronger")
         small = "" if self.conditions is None else self.conditions.too_few
         remedy = f" or try other methods and {others} settings"
@@ -152,8 +160,8 @@ class Choice:
             merge = ", merge strata" if small.startswith("stratum") else ""
             remedy = f"{merge} or try other methods ({small})"
         return (
-            f"no setting meets {wording.limits_text(self.limits, label)}; the nearest miss is "
-            f"{wording.setting_text(self.nearest, label)} with {risks}: allow more {more}"
+            f"no setting meets {limits_text(self.limits, label)}; the nearest miss is "
+            f"{setting_text(self.nearest, label)} with {risks}: allow more {more}"
             f"{remedy}{self._more_to_read()}"
         )
 
@@ -233,8 +241,8 @@ class Choice:
         -------
         dataframe
         """
-        usual = frame_kinds.USUAL if self.conditions is None else self.conditions.kind
-        return frame_kinds.converted(table_of_points(self.points), kind, usual)
+        usual = USUAL_KIND if self.conditions is None else self.conditions.kind
+        return converted(table_of_points(self.points), kind, usual)
 
     def report(self, path: AnyPath, *, name: str = "the data", overwrite: bool = False) -> WrittenReport:
         """Write a self-contained HTML report on the search and its choice, without original records.
@@ -416,3 +424,64 @@ class Choice:
         """Raise `LimitsMissed`, in words that may be published, if no setting meets the limits."""
         if not self.met:
             raise LimitsMissed(self.public().describe_miss())
+
+
+def choose(
+    curves: Iterable[Curve],
+    limits: Mapping[str, float],
+    minimise: str,
+    *,
+    maskings: int = 0,
+    conditions: Conditions | None = None,
+) -> Choice:
+    """Return the weakest safe setting with the least loss of all methods, and the alternatives to it.
+
+    A curve has the measured settings of one method that differ in one parameter, from weak to strong. A
+    setting is safe if it and all stronger ones of its curve meet the limits on risk; of these, the weakest
+    one that also meets the limits on loss is compared.
+    """
+    curves, limits = [curve for curve in curves if curve], dict(limits)
+    safe = _weakest_safe_points(curves, limits, minimise)
+    points = tuple(point for curve in curves for point in curve)
+    for metric in (*limits, minimise):
+        if all(math.isnan(point.values[metric]) for point in points):
+            raise ValueError(f"{metric} has no value for any of these maskings; choose another metric")
+    nearest = min(points, key=lambda point: (point.excess(limits), point.cost(minimise)))
+    if not safe:
+        return Choice(
+            None, limits, minimise, nearest, points=points, maskings=maskings, conditions=conditions
+        )
+    best, curve, position = safe[0]
+    weaker = curve[position - 1] if position else None
+    binding = tuple(weaker.broken_limits(limits)) if weaker else ()
+    others = [point for point, other, _ in safe[1:] if other[0].method != best.method]
+    looser = {}
+    for risk in binding:
+        allowed = _weakest_safe_points(curves, limits | {risk: loosened(limits[risk])}, minimise)
+        if allowed and allowed[0][0].cost(minimise) < best.cost(minimise):
+            looser[risk] = allowed[0][0]
+    return Choice(
+        best,
+        limits,
+        minimise,
+        nearest,
+        weaker,
+        binding,
+        others[0] if others else None,
+        looser,
+        tuple(point for point, _, _ in safe),
+        points,
+        maskings,
+        conditions,
+    )
+
+
+def _weakest_safe_points(
+    curves: Sequence[Curve], limits: Mapping[str, float], minimise: str
+) -> list[tuple[Point, Curve, int]]:
+    """Return (setting, its curve, its position) of each curve's weakest safe setting, least loss first."""
+    risks, losses = risk_limits(limits), loss_limits(limits)
+    positions = [(curve, weakest_safe_position(curve, risks, losses)) for curve in curves]
+    found = [(curve[position], curve, position) for curve, position in positions if position is not None]
+    found = [entry for entry in found if entry[0].cost(minimise) < math.inf]
+    return sorted(found, key=lambda entry: entry[0].cost(minimise))

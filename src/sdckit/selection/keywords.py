@@ -8,19 +8,21 @@ from typing import Any, TypeVar, overload
 
 import numpy as np  # noqa: TC002 - typing.get_type_hints looks for it
 
+from sdckit.arrays import Floats
 from sdckit.core.disclosure import Disclosure, HasDisclosure, Method, checked_disclosure
-from sdckit.core.engine_choice import is_path
 from sdckit.core.prepared import PreparedTable  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.table import is_path
 from sdckit.engines.opening import Settings
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.evaluation import require_one_masking
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.made_by import require_one_masking
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.choice import Choice  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.microdata import Microdata
-from sdckit.selection.release import Release  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.release_plan import TRIES
+from sdckit.selection.release import (
+    TRIES,
+    Release,
+)
 from sdckit.selection.sweep_result import Sweep  # noqa: TC001 - typing.get_type_hints looks for it
 
 Frame = TypeVar("Frame")

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
+from sdckit.core.checks import warn
+from sdckit.core.description import floor_of_data, floor_text, weights_text
 from sdckit.core.scenarios import checked_risk_limits, meets_limit, risk_of, with_sure_limit
-from sdckit.core.uniques import floor_of_data, floor_text, weights_text
-from sdckit.core.warning_texts import warn
-from sdckit.metrics.query_sample import LOOKED_UP, Sampling, sampling_of
+from sdckit.metrics.score import LOOKED_UP, Sampling, sampling_of
 from sdckit.risk.facts import blocks_of_original
 from sdckit.risk.law import LARGE
 

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, randomness
+from sdckit.core.checks import collect_warnings
 from sdckit.core.description import Description, describe_table
 from sdckit.core.disclosure import Disclosure, HasDisclosure, Method
-from sdckit.core.engine_choice import is_path, is_spark_frame
 from sdckit.core.prepared import PreparedTable
-from sdckit.core.roles import OPTIONS, asked_roles
+from sdckit.core.roles import OPTIONS, asked_roles, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.scenarios import (
     Intruder,
     checked_risk_limits,
@@ -24,38 +24,37 @@ from sdckit.core.scenarios import (
     limits_of,
     with_sure_limit,
 )
-from sdckit.core.table import Table, names_of
-from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
-from sdckit.core.warning_texts import collect_warnings
+from sdckit.core.table import Table, is_path, is_spark_frame, names_of
 from sdckit.engines.evaluation import evaluate_files
-from sdckit.engines.mask_data import mask_data
+from sdckit.engines.masking import mask_data
 from sdckit.engines.opening import Local, Settings, Spark, table_of
 from sdckit.io import files
 from sdckit.io.atomic import AnyPath, check_target
-from sdckit.io.source import Source  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.io.files import Source  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import mask_prepared
-from sdckit.metrics.default_metrics import metrics_for_columns
-from sdckit.metrics.evaluation import evaluate_tables
+from sdckit.metrics.evaluation import (
+    Measuring,
+    evaluate_tables,
+    given_releases,
+    metrics_for_columns,
+    metrics_together,
+    require_columns,
+)
 from sdckit.metrics.evaluation_result import Evaluation
-from sdckit.metrics.evaluation_together import given_releases, metrics_together
-from sdckit.metrics.measuring import Measuring
 from sdckit.metrics.original import HoldsOriginal, Original
-from sdckit.metrics.query_sample import sampling_of
-from sdckit.metrics.scenario_risks import require_columns
+from sdckit.metrics.score import sampling_of
 from sdckit.progress import ProgressCallback, each, reported_to
 from sdckit.risk.intruder import checked_known_share
 from sdckit.selection import notes
 from sdckit.selection.choice import Choice  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import check_loss_limits
 from sdckit.selection.plan import runs_of, settings_of
-from sdckit.selection.release import Release, make_release
-from sdckit.selection.release_plan import TRIES, ReleasePlan, metrics_of_release
-from sdckit.selection.runner import run_all
+from sdckit.selection.points import Conditions
+from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, metrics_of_release
+from sdckit.selection.runner import SweepFolder, opened, run_all
 from sdckit.selection.search import Search
-from sdckit.selection.sweep_folder import SweepFolder, opened
 from sdckit.selection.sweep_result import Sweep
-from sdckit.selection.sweeping import DRAWS, available_cores, chosen_metrics, make_task, results_table
+from sdckit.selection.task import DRAWS, available_cores, chosen_metrics, make_task, results_table
 
 MaskedBy = Method | Disclosure | HasDisclosure | Callable[[Any, np.random.Generator], Any]
 

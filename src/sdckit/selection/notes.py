@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.masking.mask_table import NO_RULE
-from sdckit.metrics.evaluation_table import WHOLE
-from sdckit.metrics.notes import small_strata_notes
+from sdckit.metrics.evaluation import small_strata_notes
+from sdckit.metrics.evaluation_result import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,17 +12,16 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core import checks, parameters, registry
+from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure
+from sdckit.core.registry import method_text, parameter_named, parameter_value, parameters_of, parameters_text
 from sdckit.core.roles import OPTIONS
-from sdckit.core.settings import method_text, parameter_named, parameters_of, parameters_text
 from sdckit.masking import METHODS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sdckit.core.parameters import Parameter
-    from sdckit.core.registry import Method
+    from sdckit.core.registry import Method, Parameter
 
 LARGEST_GRID = 1_000_000
 TOML_OPTIONS = ("replications", "draws", "metrics", *OPTIONS)  # entries of a TOML file that are not methods
@@ -202,7 +201,7 @@ def grid_values(parameter: Parameter, given: Any) -> list[Any]:
         raise ValueError(
             f"the grid of {parameter.name} is empty; give a value, a list or a range such as 2:30"
         )
-    return [parameters.parameter_value(parameter, value) for value in values]
+    return [parameter_value(parameter, value) for value in values]
 
 
 def _range_values(parameter: Parameter, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Measured settings ordered by strength, and their Pareto frontier."""
+"""Measured points: under which conditions, on the frontier or not, and how they read."""
 
 from __future__ import annotations
 
@@ -10,15 +10,134 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.scenarios import meets_limit
-from sdckit.core.settings import parameter_named
+from sdckit.core.checks import plural
+from sdckit.core.registry import may_be_withheld, parameter_named, short_title
+from sdckit.core.roles import OPTIONS, Roles
+from sdckit.core.scenarios import (
+    Scenario,
+    default_note,
+    meets_limit,
+)
+from sdckit.core.table import USUAL_KIND
 from sdckit.masking import METHODS
+from sdckit.metrics.original import Original
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from sdckit.core.registry import Method
     from sdckit.selection.plan import Setting
+
+
+COMPARED = {  # roles that decide the risk, in the words of an error
+    option: {"by": "strata by", "na": "missing codes"}.get(option, option)
+    for option in OPTIONS
+    if option not in {"columns", "weights"}
+}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Column roles, edit rules, rules for ties and missing cells, rounding and scenarios of a search.
+
+    `weights` are the survey weights if they were given as numbers; None if a column has them. `records` and
+    `kind` are the number of records of the data and the type of their dataframe, for results; `too_few` says
+    which stratum is too small for settings that were left out, and is empty if none was. `original` are the
+    data themselves.
+    """
+
+    roles: Roles
+    weights: Any = field(default=None, compare=False)
+    rules: Any = None
+    ties: str = "average"
+    missing: str = "pairwise"
+    decimals: int | str | None = None
+    scenarios: tuple[Scenario, ...] = ()
+    records: int = field(default=0, compare=False)
+    kind: str = field(default=USUAL_KIND, compare=False)
+    too_few: str = field(default="", compare=False)
+    original: Original | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, original: Original, **more: Any) -> Conditions:
+        """Return the conditions of a search on prepared data, with its rules and options."""
+        numbers = original.weights if original.roles.weights is None else None
+        return cls(original.roles, numbers, records=original.n, kind=original.kind, original=original, **more)
+
+    def prepare(self, data: Any = None) -> Original:
+        """Prepare data for a release with these roles; raise ValueError if prepared with other roles.
+
+        None stands for the data of the search.
+        """
+        if data is None and self.original is not None:
+            return self.original
+        roles = self.roles
+        options: dict[str, Any] = {
+            option: getattr(roles, option) or None for option in OPTIONS if option != "columns"
+        }
+        if roles.weights is None:
+            options["weights"] = self.weights
+        original = Original.of(data, columns=roles.variables, **options)
+        for option, what in COMPARED.items():
+            ours, theirs = (set(names.columns_with(option)) for names in (original.roles, roles))
+            if ours != theirs:
+                found, wanted = (", ".join(sorted(map(str, names))) or "none" for names in (ours, theirs))
+                raise ValueError(
+                    f"the data are prepared with {what} {found} and the recommendation is for {wanted}; "
+                    "apply it to the data that it was made with"
+                )
+        return original
+
+
+LOOSENING = 2.0  # factor by which a limit is loosened to show what that would gain
+
+
+def loosened(limit: float) -> float:
+    """Return twice a limit on risk, at most 1."""
+    return min(LOOSENING * limit, 1.0)
+
+
+def _value_text(name: str, value: float) -> str:
+    """Return a measured risk or loss with four decimals; for NaN "without a value", or "withheld"."""
+    absent = "withheld" if may_be_withheld(name) else "without a value"
+    return absent if math.isnan(value) else f"{value:.4f}"
+
+
+def title_of(name: str) -> str:
+    """Return the title of a method or metric, such as "MDAV"; its name if it has none."""
+    return short_title(name) or name
+
+
+def draws_text(count: int) -> str:
+    """Return a number of random draws as text, such as "1 draw" or "3 draws"."""
+    return f"{count} {plural(count, 'draw')}"
+
+
+def setting_text(point: Point, label: Callable[[str], str] = str) -> str:
+    """Return a measured setting as text: its method, with its parameters in parentheses."""
+    name = label(point.method)
+    return f"{name} ({point.parameters})" if point.parameters else name
+
+
+def limits_text(allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
+    """Return limits as text such as "linkage of at most 0.1 and dbrl of at most 0.2"; a default is said."""
+    return " and ".join(
+        f"{label(risk)} of at most {limit:g}{default_note(risk, allowed)}" for risk, limit in allowed.items()
+    )
+
+
+def risks_text(point: Point, allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
+    """Return the measured risks of a setting as text, each beside its limit."""
+    return ", ".join(
+        f"{label(risk)} {_value_text(risk, point.values[risk])} ({_end_text(point, risk)}limit {limit:g})"
+        for risk, limit in allowed.items()
+    )
+
+
+def _end_text(point: Point, risk: str) -> str:
+    """Return the upper end of an estimate as text; empty for a value of all records."""
+    return f"estimated, at most {point.upper[risk]:.4f}; " if risk in point.upper else ""
+
 
 KEYS = ["method", "parameters", "setting"]  # of a point
 

@@ -1,35 +1,547 @@
-"""Make a release: mask, write, read back, evaluate, check the limits, report, and then name the file."""
+"""Releases: planned, masked, measured, published."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from sdckit.core import notebook, randomness, registry, settings
+import numpy as np
+
+from sdckit.arrays import Ints
+from sdckit.core import notebook, randomness, registry
+from sdckit.core.cells import cell_numbers, missing_cells, number_values
+from sdckit.core.checks import collect_warnings, listed
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.core.warning_texts import collect_warnings
+from sdckit.core.randomness import secret_order
+from sdckit.core.registry import check_new_column, method_text, parameters_text
+from sdckit.core.scenarios import Scenario, risk_of
+from sdckit.core.table import Table, numbered_series
 from sdckit.estimation.compare import declared_of
-from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.io import crosswalk, files
+from sdckit.io.atomic import AnyPath, sha256_of
+from sdckit.io.csv_table import warn_of_formulas
+from sdckit.io.files import cast_empty_columns
+from sdckit.io.formats import CSV_SUFFIXES, DEFAULT, suffix_of
+from sdckit.masking import Masking, mask_prepared
+from sdckit.metrics.evaluation import Measuring, evaluate_pair
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.original import Original  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.pair import Pair  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.pair import (
+    Pair,
+    pair_by_row,
+)
+from sdckit.metrics.publishable import Statistics, statistics_of
 from sdckit.progress import ProgressCallback, reported_to, track
-from sdckit.selection import wording
-from sdckit.selection.calibration import with_larger_risks
+from sdckit.selection.calibration import (
+    CalibrationTask,
+    calibrate_masking,
+    calibration_task,
+    with_larger_risks,
+)
 from sdckit.selection.limits import (
     LimitsMissed,
+    loss_limits,
+    release_sampling,
     require_limits,
     require_tied_rows,
     warn_of_units,
 )
 from sdckit.selection.page_builder import page_builder
-from sdckit.selection.publishing import Published
-from sdckit.selection.release_plan import ReleasePlan  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.summary import method_sentence
+from sdckit.selection.points import (
+    Conditions,
+    draws_text,
+    limits_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    import narwhals as nw
+    import polars as pl
+
+    from sdckit.arrays import Bools, Floats
+    from sdckit.io.files import Source
+    from sdckit.io.formats import Dialect
+
+
+@dataclass(frozen=True)
+class Published:
+    """A masked table as it is handed out, before it is written.
+
+    `rows` has the number, from 0, of the original row that each row comes from; `renumbered` names the
+    columns whose cells are fresh numbers, of which nothing in the original file holds any more.
+    """
+
+    masking: Masking
+    rows: Ints
+    renumbered: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> Any:
+        """The table."""
+        return self.masking.data
+
+
+def leave_in_place(made: Masking, original: Original) -> Published:
+    """Return a masked table with its key and with its rows where they are in the original."""
+    return Published(made, np.arange(original.n))
+
+
+def publish(
+    made: Masking,
+    original: Original,
+    secret: bytes,
+    *,
+    keep_order: bool = False,
+    groups: str | None = None,
+    numbered: str | None = None,
+) -> Published:
+    """Return a masked table as it is handed out: without its key, rows shuffled unless `keep_order`.
+
+    Cells that are NaN, and not null as others of their column, become null.
+    Units, and the groups of records that the column `groups` numbers, get fresh numbers from 1 in random
+    order, as their old ones may follow the order of the rows. The new column `numbered`, if one is named,
+    numbers the records from 1 in an order that neither the published rows nor the original ones have. All
+    orders follow from the bytes of `secret`.
+    """
+    rows = np.arange(original.n) if keep_order else secret_order(original.n, secret, "rows")
+    unit = original.roles.unit
+    data = made.data if unit is None else _with_fresh_units(Table(made.data), unit, secret)
+    data = data if groups is None else _with_fresh_groups(Table(data), groups, secret)
+    table = Table(_with_alike_gaps(Table(data)))
+    shuffled = table.take(original.roles.published(table.names), rows)
+    if numbered is not None:
+        shuffled = _with_record_numbers(Table(shuffled), numbered, secret)
+    renumbered = tuple(name for name in (unit, groups, numbered) if name is not None)
+    return Published(replace(made, data=shuffled), rows, renumbered)
+
+
+def _with_record_numbers(table: Table, name: str, secret: bytes) -> Any:
+    """Return a table with one more column, the numbers of its records in an order of their own."""
+    numbers = (secret_order(table.n, secret, "records") + 1).astype(np.float64)
+    if table.frame is None:
+        return np.column_stack([table.array, numbers])
+    return table.with_columns([numbered_series(table.column(table.names[0]).alias(name), numbers)])
+
+
+def _with_alike_gaps(table: Table) -> Any:
+    """Return a table in which NaN is null in the columns that have both: which of them tells nothing."""
+    columns = [table.column(name) for name in table.names] if table.frame is not None else []
+    mixed = [one for one in columns if one.dtype.is_float() and _has_both_gaps(one)]
+    return table.with_columns([one.fill_nan(None) for one in mixed]) if mixed else table.native
+
+
+def _has_both_gaps(column: nw.Series[Any]) -> bool:
+    """Return True if a column of floats has cells that are NaN and cells that are null."""
+    null = column.is_null()
+    return bool(null.any()) and bool((column.is_nan().fill_null(value=False) & ~null).any())
+
+
+def _with_fresh_units(table: Table, unit: str, secret: bytes) -> Any:
+    """Return a table with new numbers for the units; a missing unit stays missing."""
+    column = table.column(unit)
+    fresh = _fresh_numbers(cell_numbers(column), missing_cells(column), secret, "units")
+    return table.with_columns([numbered_series(column, fresh)])
+
+
+def _with_fresh_groups(table: Table, groups: str, secret: bytes) -> Any:
+    """Return a table with new numbers for the groups of records; records without a group keep their 0."""
+    array = table.frame is None  # the last column of an array has the numbers
+    old = table.array[:, -1] if array else table.floats([groups])[:, 0]
+    fresh = np.nan_to_num(_fresh_numbers(number_values(old), old == 0, secret, "groups"))
+    if array:
+        return np.column_stack([table.array[:, :-1], fresh])
+    return table.with_columns([numbered_series(table.column(groups), fresh)])
+
+
+def _fresh_numbers(classes: Ints, left_out: Bools, secret: bytes, purpose: str) -> Floats:
+    """Return a number from 1 for each class, in random order, and NaN for the records that are left out."""
+    numbers = np.full(classes.size, np.nan)
+    found = number_values(classes[~left_out])
+    numbers[~left_out] = secret_order(int(found.max(initial=-1)) + 1, secret, purpose)[found] + 1
+    return numbers
+
+
+@dataclass(frozen=True)
+class ReleaseFile:
+    """Path and file format of a masked table that will be written.
+
+    `source` is the file that the data come from, whose labels and missing codes are kept; `columns` are those
+    that are masked, `whole` those that are written without decimals. The secret file `crosswalk` gets the
+    original row of each published one, and the values of the columns of `key`. `before_naming` is called with
+    the finished draft before it gets its name; it returns a function that is called if that fails.
+    """
+
+    path: Path
+    source: Source | None = None
+    columns: Collection[str] = ()
+    whole: Collection[str] = ()
+    dialect: Dialect = DEFAULT
+    overwrite: bool = False
+    crosswalk: Path | None = None
+    key: Sequence[str] = ()
+    hashes: list[str] = field(default_factory=list)  # SHA-256 of each draft, the last one of which is named
+    before_naming: Callable[[Path], Callable[[], object]] | None = None
+
+    @contextmanager
+    def store(self, published: Published) -> Iterator[pl.DataFrame]:
+        """Write a table, yield it as read back; name the files only if the block raises no error."""
+        data = published.data
+        if self.before_naming is not None and suffix_of(self.path) in CSV_SUFFIXES:
+            warn_of_formulas(data)
+        with ExitStack() as undo:
+            with files.write_draft(
+                self.path,
+                data,
+                source=self._source_of(published),
+                whole=self.whole,
+                dialect=self.dialect,
+                overwrite=self.overwrite,
+            ) as draft:
+                self.hashes.append(sha256_of(draft))
+                with self._crosswalk_draft(published):
+                    yield cast_empty_columns(files.read_draft(draft, self.path, self.dialect).frame, data)
+                if self.crosswalk is not None:  # it has its name, and the release may not get its own
+                    undo.callback(self._unless_named, partial(self.crosswalk.unlink, missing_ok=True))
+                if self.before_naming is not None:
+                    undo.callback(self._unless_named, self.before_naming(draft))
+            undo.pop_all()
+
+    def _unless_named(self, remove: Callable[[], object]) -> None:
+        """Call a function that removes what belongs to the file, unless the file has already got its name.
+
+        A signal can arrive between the naming and the end of the block, and no file may lose its record.
+        """
+        if not (self.path.is_file() and sha256_of(self.path) == self.hashes[-1]):
+            remove()
+
+    def _source_of(self, published: Published) -> Source | None:
+        """Return what the source file holds of the published cells, row by row."""
+        if self.source is None:
+            return None
+        same = [name for name in published.data.columns if name not in published.renumbered]
+        source = self.source.take(published.rows, same)
+        if published.masking.disclosure.alike:  # else NA, -9 or .a would tell the records of a group apart
+            return files.without_missing_text(source, self.columns)
+        if published.masking.disclosure.paired:
+            return source
+        return files.without_missing_codes(source, self.columns)
+
+    def _crosswalk_draft(self, published: Published) -> AbstractContextManager[Any]:
+        """Write the crosswalk, if one is asked for, under a temporary name."""
+        if self.crosswalk is None:
+            return nullcontext()
+        keys = self.source.frame.select(self.key) if self.source is not None and self.key else None
+        table = crosswalk.crosswalk_table(published.rows, keys)
+        return crosswalk.write_draft(self.crosswalk, table, dialect=self.dialect, overwrite=self.overwrite)
+
+
+POPULATION = (
+    "How many records are unique in the population: uniques are counted in this file, which may be a sample."
+)
+ELSEWHERE = (
+    "What other publications of the same records tell together with this file (sdckit evaluate --together)."
+)
+NO_METHOD = "The method that masked the file is not stated."
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A masked file as an office signs it.
+
+    `method` is a sentence. `suppressed` has the number of suppressed cells of each variable, None where rows
+    stand for no original record. `rules` are all edit rules in full. `not_measured` has sentences on what no
+    figure covers. `original_sha256` is None in what is published: who knows all of a file but a few cells
+    could try values for them until the hash fits. A `working_copy` has the key and the order of the
+    original, and is not for publication.
+    """
+
+    file: str
+    sha256: str
+    date: str
+    records: int
+    variables: int
+    method: str
+    suppressed: dict[str, int] | None
+    rules: tuple[str, ...]
+    not_measured: tuple[str, ...]
+    statistics: Statistics
+    original_sha256: str | None = None
+    working_copy: bool = False
+
+    @property
+    def private(self) -> bool:
+        """True if the summary holds exact statistics of the original, which are never published."""
+        return self.statistics.exact
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it, JSON-ready, with the statistics under a name of their own."""
+        names = ("file", "sha256", "date", "records", "variables", "method", "suppressed", "working_copy")
+        found = {name: getattr(self, name) for name in names}
+        found |= {"rules": list(self.rules), "not_measured": list(self.not_measured)}
+        if self.original_sha256 is not None:
+            found["original_sha256"] = self.original_sha256
+        return {"summary": found, "statistics": self.statistics.to_dict()}
+
+
+def summary_of(
+    pair: Pair,
+    evaluation: Evaluation,
+    *,
+    file: str,
+    sha256: str,
+    original_sha256: str | None = None,
+    working_copy: bool = False,
+) -> Summary:
+    """Return the summary of a masked file; a private one, with exact statistics, for a hash of the original.
+
+    Parameters
+    ----------
+    pair : Pair
+        Original and masked data.
+    evaluation : Evaluation
+        Their losses and risks.
+    file, sha256 : str
+        Name of the masked file without its folder, and its hash.
+    original_sha256 : str, optional
+        Hash of the original file.
+    working_copy : bool
+        The file is no release.
+
+    Returns
+    -------
+    Summary
+    """
+    return Summary(
+        file=file,
+        sha256=sha256,
+        date=datetime.now(UTC).date().isoformat(),
+        records=pair.n,
+        variables=pair.p,
+        method=method_sentence(pair.disclosure),
+        suppressed=suppressed_cells(pair),
+        rules=() if pair.rules is None else pair.rules.texts,
+        not_measured=tuple(_not_measured(pair, evaluation)),
+        statistics=statistics_of(pair, exact=original_sha256 is not None),
+        original_sha256=original_sha256,
+        working_copy=working_copy,
+    )
+
+
+def suppressed_cells(pair: Pair) -> dict[str, int] | None:
+    """Return the number of suppressed cells by variable; None where rows stand for no original record."""
+    if not pair.disclosure.paired:
+        return None
+    return dict(zip(pair.columns, pair.counts.suppressed.tolist(), strict=True))
+
+
+def method_sentence(disclosure: Disclosure) -> str:
+    """Return a masking as one plain sentence: its title, all parameters, and what it does."""
+    if not disclosure.method:
+        return NO_METHOD
+    method = registry.method_named(disclosure.method)
+    usual = method.defaults()
+    own = {name: value for name, value in disclosure.parameters.items() if value != usual.get(name)}
+    shown = parameters_text(own or {name: usual[name] for name in usual if usual[name] not in ((), {})})
+    title = method.title[0].upper() + method.title[1:]
+    strata = f", within each group of {listed(disclosure.by)}" if disclosure.by else ""
+    return (
+        f"{title}{f' ({shown})' if shown else ''}: {method.summary[0].lower()}{method.summary[1:]}{strata}."
+    )
+
+
+def _not_measured(pair: Pair, evaluation: Evaluation) -> list[str]:
+    """Return sentences on what no figure of an evaluation covers."""
+    measured = {name.partition(":")[0] for name in evaluation.meaning}
+    found = [POPULATION]
+    unmasked = evaluation.knowledge.unmasked if evaluation.knowledge is not None else ()
+    if unmasked:
+        found.append(
+            f"Perturbation of categories: {', '.join(unmasked)} "
+            f"{'is' if len(unmasked) == 1 else 'are'} published as in the data, and no category was changed."
+        )
+    if "attribute" not in measured:
+        found.append("What can be learnt of a confidential variable without finding a record.")
+    if "linkage" not in measured:
+        found.append("How many records can be linked to people.")
+    if pair.weighted:
+        found.append("Weighted statistics: those below count every record once.")
+    return [*found, ELSEWHERE]
+
+
+TRIES = 20  # largest number of tables that a random method draws for one release
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """How to mask a table, which limits it must meet, and how to measure it.
+
+    `limits` has the largest value allowed of some risks and losses. A random method is drawn at most `tries`
+    times. The limits of `scenarios` are among them, under names such as "linkage (press)".
+    What is handed out has no key, and its rows are shuffled unless `keep_order`; with `in_place`, the table
+    is a working copy that keeps its key and the order of its rows. `numbered` names a column to add, with
+    fresh numbers of the records. `calibrate` has totals of the original that shall hold in the table.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    rules: Any = None
+    decimals: int | str | None = None
+    groups: str | None = None
+    metrics: str | Iterable[str] | None = None
+    ties: str = "average"
+    missing: str = "pairwise"
+    limits: Mapping[str, float] = field(default_factory=dict)
+    tries: int = TRIES
+    per_record: bool = False
+    scenarios: Sequence[Scenario] = ()
+    keep_order: bool = False
+    in_place: bool = False
+    numbered: str | None = None
+    calibrate: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        return method_text(self.method, self.parameters)
+
+    def mask(
+        self, original: Original, rng: np.random.Generator, task: CalibrationTask | None = None
+    ) -> Masking:
+        """Mask the data once with the planned method and calibrate them; limits are not checked here.
+
+        `task` is what `calibration` returns, for a caller that masks several times.
+        """
+        made = mask_prepared(
+            original,
+            self.method,
+            rng=rng,
+            decimals=self.decimals,
+            rules=self.rules,
+            groups=self.groups,
+            parameters=dict(self.parameters),
+        )
+        if not self.calibrate:
+            return made
+        return calibrate_masking(made, task or self.calibration(original), original, rng)
+
+    def calibration(self, original: Original) -> CalibrationTask:
+        """Return how maskings of the data are calibrated; raise ValueError for totals that are not safe."""
+        return calibration_task(self.calibrate, self.rules, original)
+
+    def random_numbers(
+        self, entropy: bytes, draw: int, rng: Any = None
+    ) -> tuple[np.random.Generator, bytes, Any]:
+        """Return the generator that masks, the secret for the order of rows, and the seed for random ties.
+
+        A working copy takes them from `rng`; a release from its entropy and the number of the draw alone, so
+        that its last table can be made again without those before it.
+        """
+        if self.in_place:
+            return randomness.generator(rng), b"", rng
+        order, ties = (randomness.derived(entropy, f"{purpose} {draw}") for purpose in ("order", "ties"))
+        return randomness.draw_generator(entropy, draw), order, int.from_bytes(ties, "big")
+
+    def publish(self, made: Masking, original: Original, secret: bytes = b"") -> Published:
+        """Return a masked table as it is handed out, with the order of its rows, made from secret bytes."""
+        if self.in_place:
+            return leave_in_place(made, original)
+        return publish(
+            made,
+            original,
+            secret,
+            keep_order=self.keep_order,
+            groups=self.groups,
+            numbered=self.numbered,
+        )
+
+    def pair(self, original: Original, written: Any, published: Published) -> Pair:
+        """Return the original and the table as written, aligned by the order of the published rows."""
+        kept = self.in_place or self.keep_order
+        return pair_by_row(original, written, rows=None if kept else published.rows)
+
+    def evaluate(self, pair: Pair, made: Masking, rng: Any) -> Evaluation:
+        """Measure a masked table; return its evaluation with the masking's notes added."""
+        result = evaluate_pair(pair, made.disclosure, self._measuring(pair, made, rng))
+        return replace(result, notes=(*result.notes, *made.notes))
+
+    def evaluate_undone(self, made: Masking, original: Original, secret: bytes, rng: Any) -> Evaluation:
+        """Measure the risks of a masking before its calibration, published in the same order of rows."""
+        published = self.publish(made, original, secret)
+        pair = self.pair(original, published.data, published)
+        how = self._measuring(pair, made, rng)
+        risks = [metric for metric in how.metrics if metric.family == "risk"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # given for the calibrated table
+            return evaluate_pair(pair, made.disclosure, replace(how, metrics=risks))
+
+    def _measuring(self, pair: Pair, made: Masking, rng: Any) -> Measuring:
+        """Return how a masked table is measured."""
+        return Measuring.of(
+            self.metrics,
+            made.disclosure,
+            ties=self.ties,
+            missing=self.missing,
+            per_record=self.per_record,
+            rng=rng,
+            scenarios=self.scenarios,
+            sampling=release_sampling(pair.original.n, self.limits, random=not made.disclosure.deterministic),
+        )
+
+    def limits_error(self, draws: int) -> LimitsMissed:
+        """Return the error that says that a limit was still missed after so many draws."""
+        often = f"in all of {draws} draws" if draws > 1 else "in the one table drawn"
+        remedy = "loosen a limit" if loss_limits(self.limits) else "allow more risk"
+        return LimitsMissed(
+            f"{self} missed {limits_text(self.limits)} {often}, so nothing is released; "
+            f"{remedy} or take a stronger setting"
+        )
+
+
+def plan_of_search(
+    conditions: Conditions,
+    method: str,
+    parameters: Mapping[str, Any],
+    *,
+    minimise: str,
+    limits: Mapping[str, float],
+    **more: Any,
+) -> ReleasePlan:
+    """Return the plan to release a setting of a search; `more` are further fields of the plan."""
+    return ReleasePlan(
+        method=method,
+        parameters=parameters,
+        rules=conditions.rules,
+        decimals=conditions.decimals,
+        metrics=metrics_of_release(None, [minimise, *limits]),
+        scenarios=conditions.scenarios,
+        ties=conditions.ties,
+        missing=conditions.missing,
+        limits=limits,
+        **more,
+    )
+
+
+def metrics_of_release(metrics: str | Iterable[str] | None, needed: Sequence[str]) -> list[str] | None:
+    """Return the names of the metrics asked for and those needed for limits; None for the default ones.
+
+    Risks of scenarios are measured with the scenarios.
+    """
+    needed = [name for name in needed if name == risk_of(name)]
+    if metrics is None:
+        default = {metric.name for metric in registry.metrics_named(None)}
+        if default.issuperset(needed):
+            return None
+        chosen = registry.shown_metrics("headline")
+    else:
+        chosen = registry.metrics_named(metrics)
+    return list(dict.fromkeys([*(metric.name for metric in chosen), *needed]))
+
 
 AGAIN = 0.25  # share of the progress that is left for further draws after each draw
 
@@ -81,8 +593,8 @@ class Release(Generic[Frame]):
         limits = {} if self.made_from is None else self.made_from.plan.limits
         return [
             method_sentence(self.disclosure),
-            f"{len(self.rows):,} records, {wording.draws_text(self.draws)}.",
-            *([f"It meets {wording.limits_text(limits)}."] if limits else []),
+            f"{len(self.rows):,} records, {draws_text(self.draws)}.",
+            *([f"It meets {limits_text(limits)}."] if limits else []),
         ]
 
     def _warnings(self) -> list[str]:
@@ -191,7 +703,7 @@ def make_release(
     entropy = b"" if plan.in_place else randomness.checked_entropy(entropy)
     if plan.numbered is not None:
         known = [*([] if original.table is None else original.table.names), plan.groups or ""]
-        settings.check_new_column("record numbers", plan.numbered, known)
+        check_new_column("record numbers", plan.numbered, known)
     if plan.limits and not Disclosure.of(plan.method, plan.parameters, by=original.roles.by).paired:
         require_tied_rows(plan.method, original)
     tries = plan.tries if plan.limits and registry.method_named(plan.method).random else 1

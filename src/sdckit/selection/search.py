@@ -1,7 +1,9 @@
-"""The search for the masking of least loss within limits: made once, run, and read from its folder."""
+"""Search the setting with the least loss within the limits."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,24 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import registry
-from sdckit.core.scenarios import checked_scenarios, limits_of
-from sdckit.core.warning_texts import collect_warnings, warn
+from sdckit.core.checks import collect_warnings, warn
+from sdckit.core.scenarios import checked_scenarios, limits_of, risk_of
+from sdckit.metrics.evaluation import require_columns
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.query_sample import sampling_of
-from sdckit.metrics.scenario_risks import require_columns
+from sdckit.metrics.score import sampling_of
 from sdckit.progress import reported_to, track
 from sdckit.risk.facts import untouched_names
-from sdckit.selection import sweeping
-from sdckit.selection.bisection import (
-    Bisection,
-    MethodProgress,
-    add_guaranteed_alternatives,
-    progress_by_method,
-    settings_by_strength,
-)
-from sdckit.selection.choosing import choose
-from sdckit.selection.conditions import Conditions
+from sdckit.selection.choice import choose
 from sdckit.selection.limits import (
     SUPPRESSED,
     LimitsMissed,
@@ -41,22 +34,137 @@ from sdckit.selection.limits import (
     unpaired_rows_fact,
 )
 from sdckit.selection.plan import runs_of, settings_of
-from sdckit.selection.runner import run_all
-from sdckit.selection.sweep_folder import SearchFolder, opened
+from sdckit.selection.points import Conditions, Point, loosened, positions_by_strength
+from sdckit.selection.runner import SearchFolder, opened, run_all
+from sdckit.selection.task import make_task
 from sdckit.selection.worker import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
+    from sdckit.arrays import Floats
     from sdckit.io.atomic import AnyPath
-    from sdckit.kernels.jit import Floats
     from sdckit.progress import ProgressCallback
     from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
-    from sdckit.selection.points import Point
     from sdckit.selection.task import Task
 
+
+GUARDED = 100  # for each hundred settings of a grid, one stronger setting is measured as a check
+
+
+def settings_by_strength(settings: Sequence[Setting]) -> list[list[Setting]]:
+    """Group settings by method and fixed parameters; order each group from weakest to strongest."""
+    found = positions_by_strength([(setting.method.name, setting.options) for setting in settings])
+    return [[settings[position] for position in grid] for grid in found]
+
+
+@dataclass
+class Bisection:
+    """State of a search for the weakest safe setting in one grid, which is ordered from weak to strong.
+
+    `bounded` is True where `Method.largest_linkage` holds for the data.
+    """
+
+    settings: list[Setting]
+    limits: dict[str, float]
+    measured: dict[int, Point] = field(default_factory=dict)
+    bounded: bool = True
+
+    @property
+    def points(self) -> list[Point]:
+        """The settings measured so far, from the weakest to the strongest."""
+        return [self.measured[position] for position in sorted(self.measured)]
+
+    @property
+    def steps(self) -> float:
+        """How many settings are measured at most, about, before the answer is known."""
+        size = len(self.settings)
+        return 2 + math.log2(size) + size // GUARDED
+
+    @property
+    def first_guaranteed(self) -> int:
+        """First position in the grid from which a proven bound meets every limit; its length if none."""
+        largest = self.settings[0].method.largest_linkage if self.bounded else None
+        risks = registry.metrics_named([risk_of(name) for name in self.limits])
+        if largest is not None and all(risk.bounded_by_method for risk in risks):
+            for position, setting in enumerate(self.settings):
+                if largest(setting.options) <= min(self.limits.values()):
+                    return position
+        return len(self.settings)
+
+    def bounded_point(self, point: Point) -> Point:
+        """Return a measured setting, estimates and their upper ends cut at a proven bound on the risk.
+
+        Rounding can bring the mean of a sample above it, in the last digit.
+        """
+        largest = point.setting.method.largest_linkage if self.bounded else None
+        if largest is None:
+            return point
+        bound = largest(point.setting.options)
+        known = {name: registry.metrics_named([risk_of(name)])[0] for name in point.upper}
+        names = [name for name in point.upper if known[name].bounded_by_method]
+        values, upper = ({name: min(of[name], bound) for name in names} for of in (point.values, point.upper))
+        return replace(point, values=point.values | values, upper=point.upper | upper)
+
+    def next_position(self) -> int | None:
+        """Return the position of the setting to measure next; None once the answer is known."""
+        meets = {position: point.meets(self.limits) for position, point in self.measured.items()}
+        guaranteed, last = self.first_guaranteed, len(self.settings) - 1
+        low = max((position for position, met in meets.items() if not met), default=-1)
+        safe = [position for position, met in meets.items() if met and position > low]
+        high = min([*safe, max(guaranteed, low + 1)])
+        if high > last:
+            return last if last not in meets else None
+        if high - low > 1 and low < 0 and guaranteed <= last:
+            # Risks are often close to the bound: measure just below it first.
+            return max(2 * high - guaranteed - 1, 0)
+        if high - low > 1:
+            return (low + high) // 2
+        guard = range(high, min(high + len(self.settings) // GUARDED, guaranteed - 1, last) + 1)
+        return next((position for position in [high, *guard] if position not in meets), None)
+
+
+def add_guaranteed_alternatives(choice: Choice, bisections: list[Bisection]) -> Choice:
+    """Return the choice with settings added that a proven risk bound allows under doubled limits."""
+    looser = dict(choice.looser)
+    for bisection in bisections:
+        for risk in choice.binding if choice.point in bisection.points else ():
+            relaxed = bisection.limits | {risk: loosened(choice.limits[risk])}
+            position = replace(bisection, limits=relaxed).first_guaranteed
+            if position < min(bisection.measured, default=len(bisection.settings)):
+                setting = bisection.settings[position]
+                looser[risk] = Point(setting, {})
+    return replace(choice, looser=looser)
+
+
+@dataclass(frozen=True)
+class MethodProgress:
+    """How many settings of a method are measured, how many are expected in all, and if that is all."""
+
+    method: str
+    done: int
+    expected: int
+    finished: bool
+
+
+def progress_by_method(bisections: Sequence[Bisection]) -> list[MethodProgress]:
+    """Return how far the bisections of each method are; some methods have several grids."""
+    found: dict[str, MethodProgress] = {}
+    for bisection in bisections:
+        method, done = bisection.settings[0].method.name, len(bisection.measured)
+        finished = bisection.next_position() is None
+        likely = min(len(bisection.settings), round(bisection.steps))
+        expected = done if finished else max(done + 1, likely)
+        last = found.get(method, MethodProgress(method, 0, 0, finished=True))
+        found[method] = MethodProgress(
+            method, last.done + done, last.expected + expected, last.finished and finished
+        )
+    return list(found.values())
+
+
+if TYPE_CHECKING:
     Observer = Callable[[list[MethodProgress]], None]  # gets how far each method is
 
 
@@ -127,7 +235,7 @@ class Search:
             conditions = Conditions.of(
                 prepared, rules=rules, ties=ties, missing=missing, decimals=decimals, scenarios=others
             )
-            task, settings, too_few = sweeping.make_task(
+            task, settings, too_few = make_task(
                 prepared, conditions, wanted, searched=True, **options, per_variable=False, detail=False
             )
             conditions = replace(conditions, too_few=too_few)

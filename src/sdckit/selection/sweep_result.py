@@ -10,23 +10,26 @@ from typing import Any
 
 import polars as pl
 
-from sdckit.core import checks, frame_kinds, notebook, registry
+from sdckit.core import checks, notebook, registry
+from sdckit.core.checks import number
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import limits_of
-from sdckit.core.text import number
+from sdckit.core.table import USUAL_KIND, converted
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_result import (
+    WHOLE,
     Evaluation,
     rounded_losses,
 )
-from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.selection import points
-from sdckit.selection.choice import Choice  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.choosing import choose
-from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.selection.choice import (
+    Choice,
+    choose,
+)
 from sdckit.selection.limits import check_limits_and_loss
 from sdckit.selection.page_builder import page_builder
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.selection.points import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
 
 FITTING = 8  # number of columns with figures that fit into a terminal
 
@@ -248,8 +251,8 @@ class Sweep:
         -------
         dataframe
         """
-        usual = frame_kinds.USUAL if self.conditions is None else self.conditions.kind
-        return frame_kinds.converted(self.table, kind, usual)
+        usual = USUAL_KIND if self.conditions is None else self.conditions.kind
+        return converted(self.table, kind, usual)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table to a CSV or Parquet file, by its suffix; on an error no file is left."""

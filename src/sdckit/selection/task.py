@@ -1,41 +1,49 @@
-"""One run of a sweep: mask the data with one setting, and evaluate the masked table."""
+"""What is measured for one setting, and for all of a sweep."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from sdckit import masking
-from sdckit.core import checks
-from sdckit.core.decimals import decimals_of_steps
-from sdckit.core.quoting import quoted
+from sdckit.core import checks, registry
+from sdckit.core.checks import quoted
 from sdckit.core.randomness import stream_generator
-from sdckit.core.settings import function_options
+from sdckit.core.registry import function_options
+from sdckit.core.table import decimals_of_steps
 from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.estimation.compare import declared_of, withheld_losses
-from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
+from sdckit.kernels.ranks import TIES
+from sdckit.masking import column_steps
+from sdckit.masking.mask_table import require_whole_units
+from sdckit.metrics import METRICS
+from sdckit.metrics.evaluation import original_in, score_within_strata
+from sdckit.metrics.evaluation_result import FIGURES, SCHEMA, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.stratified_risk import score_within_strata
 from sdckit.risk.attribute_disclosure import digest_of_columns, keep_columns
+from sdckit.rules.rules import edits_of
 from sdckit.selection.points import Point
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sdckit.core.decimals import Step
+    from sdckit.arrays import Floats, Ints
     from sdckit.core.registry import Method, Metric
     from sdckit.core.scenarios import Scenario
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.core.table import Step
     from sdckit.metrics.original import Original
-    from sdckit.metrics.query_sample import Sampling
-    from sdckit.metrics.score import Score
+    from sdckit.metrics.score import Sampling, Score
     from sdckit.rules.rules import Edits
     from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.plan import Run, Setting
+    from sdckit.selection.points import Conditions
+
 
 SOFTWARE = f"sdckit {VERSION}, numpy {np.__version__}"  # other versions may measure other numbers
 
@@ -349,3 +357,90 @@ def _forget(pairs: Iterable[Pair]) -> None:
     """Free what was cached for pairs: it refers to them, so that their memory would be freed late."""
     for pair in pairs:
         pair.cache.clear()
+
+
+DRAWS = ("common", "fresh")
+HEAD = {
+    "dataset": pl.String,
+    "method": pl.String,
+    "parameters": pl.String,
+    "setting": pl.Float64,
+    "replication": pl.Int64,
+}
+
+
+def make_task(
+    original: Original,
+    conditions: Conditions,
+    settings: Iterable[Setting],
+    *,
+    searched: bool = False,
+    **options: Any,
+) -> tuple[Task, list[Setting], str]:
+    """Return data, metrics and options that all runs share, checked, and `Task.allowed_settings`."""
+    decimals = checks.checked_decimals(conditions.decimals)
+    require_whole_units(original)
+    declared_of(original)  # before threads ask for it, and for its errors
+    edits = edits_of(conditions.rules, original)
+    ruled = () if edits is None else edits.rules.columns
+    task = Task(
+        Stratum("all", original, units=original.units),
+        [
+            Stratum(name, part, rows, None if original.units is None else original.units[rows])
+            for name, rows, part in original.parts
+        ],
+        edits=edits,
+        steps=None if decimals is None else column_steps(original.values, original.columns, decimals, ruled),
+        ties=checks.one_of("rule for ties", conditions.ties, TIES),
+        missing=checks.one_of("rule for missing cells", conditions.missing, checks.MISSING),
+        scenarios=[
+            ScenarioTask(one, Stratum("all", original_in(original, one))) for one in conditions.scenarios
+        ],
+        **options,
+    )
+    return task, *task.allowed_settings(settings, searched=searched)
+
+
+def chosen_metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> list[Metric]:
+    """Return the metrics to measure; by default with metrics for unpaired rows if a method needs them."""
+    chosen = registry.metrics_named(names)
+    if not any(setting.paired for setting in settings):
+        registry.metrics_for_rows(names, paired=False)  # raises for metrics without any value
+    if names is None and not all(setting.paired for setting in settings):
+        chosen += [metric for metric in METRICS.values() if metric.default_unpaired]
+    return chosen
+
+
+def available_cores() -> int:
+    """Return how many processor cores this process may use."""
+    known = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(known(0)) if known else os.cpu_count() or 1
+
+
+def results_table(task: Task, runs: Sequence[Run], found: Floats, name: str) -> pl.DataFrame:
+    """Return the numbers of all runs as a table with one row per run, metric, group and variable."""
+    labelled = [
+        (metric.name, metric.family, variable, group.name)
+        for metric in task.metrics
+        for group in task.groups
+        for variable in task.variables
+    ]
+    heads = pl.DataFrame(
+        {
+            "dataset": [name] * len(runs),
+            "method": [run.setting.method.name for run in runs],
+            "parameters": [run.setting.text for run in runs],
+            "setting": [run.setting.value for run in runs],
+            "replication": [run.replication for run in runs],
+        },
+        schema=HEAD,
+    )
+    labels = pl.DataFrame(labelled, schema=list(SCHEMA)[:4], orient="row")
+    numbers = pl.DataFrame(found.reshape(-1, len(FIGURES)), schema=FIGURES).with_columns(
+        pl.all().fill_nan(None)
+    )
+    rows = np.arange(len(runs) * len(labelled))
+    table = pl.concat([heads[rows // len(labelled)], labels[rows % len(labelled)], numbers], how="horizontal")
+    whole = [metric.name for metric in task.metrics if not metric.by_variable]
+    kept = (pl.col("variable") == "all") | ~pl.col("metric").is_in(whole)
+    return table.filter(kept).select(*HEAD, *SCHEMA).cast(SCHEMA)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from sdckit.kernels.jit import Floats
+    from sdckit.arrays import Floats
     from sdckit.selection.plan import Run
     from sdckit.selection.task import Task
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.io.cell_types import as_whole
-from sdckit.io.damaged import damaged_error
-from sdckit.io.statfiles import claims, dates, spss_header
-from sdckit.io.statfiles.meta import FAMILIES, PROGRAMS, Meta
+from sdckit.io.cell_types import as_whole, damaged_error
+from sdckit.io.statfiles import dates
+from sdckit.io.statfiles.meta import FAMILIES, PROGRAMS, Meta, claimed_records, is_sound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,10 +106,10 @@ def _parse(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, lis
     suffix = path.suffix.lower()
     xml = data.startswith(b"<stata_dta>")
     cut = (xml and not data.endswith(b"</stata_dta>")) or (suffix == ".xpt" and len(data) % XPT_BLOCK)
-    if suffix in {".sav", ".zsav"} and not spss_header.is_sound(data):
+    if suffix in {".sav", ".zsav"} and not is_sound(data):
         raise _damaged_error(path)
     try:
-        claimed = claims.claimed_records(suffix, data)
+        claimed = claimed_records(suffix, data)
         with warnings.catch_warnings(action="error"):
             found = parse(
                 io.BytesIO(data),

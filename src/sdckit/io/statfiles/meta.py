@@ -1,15 +1,15 @@
-"""Metadata of Stata, SPSS and SAS columns, and how much of it each format can hold."""
+"""What files of Stata, SPSS and SAS say of their columns: labels, missing codes, formats."""
 
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from sdckit.core.text import plural, shortened
-from sdckit.core.warning_texts import warn
+from sdckit.core.checks import plural, shortened, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -19,6 +19,190 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sdckit.io.statfiles.dates import Family
+
+
+_HEADER = 176  # bytes before the first record
+_END = 999
+_MISSING = {-3, -2, 0, 1, 2, 3}  # how many missing values a variable declares; a range is negative
+
+
+def is_sound(data: bytes) -> bool:
+    """Return True if the header's records follow each other and refer to variables that exist."""
+    if data[:4] not in {b"$FL2", b"$FL3"}:
+        return False
+    try:
+        widths = _widths(data)
+    except (struct.error, KeyError, ValueError):  # it ends within a record, or is none
+        return False
+    return bool(widths) and _long_texts_are_whole(widths)
+
+
+def count_parts(data: bytes) -> int:
+    """Return the number of 8-byte parts of a record, for a file whose header is sound."""
+    return len(_widths(data))
+
+
+def is_little_endian(data: bytes) -> bool:
+    """Return True if the numbers of an SPSS file begin with their lowest byte."""
+    return data[64:68] in {b"\2\0\0\0", b"\3\0\0\0"}
+
+
+def _widths(data: bytes) -> list[int]:
+    """Return the width of each variable record, -1 for those that continue a long text."""
+    walk = _RecordWalker(data)
+    while (kind := walk.read_number()) != _END:
+        walk.steps[kind]()
+    return walk.widths
+
+
+class _RecordWalker:
+    """Cursor in the bytes of an SPSS file that moves from record to record by their stated lengths."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.form, self.place = data, "<i" if is_little_endian(data) else ">i", _HEADER
+        self.widths: list[int] = []
+        self.steps = {
+            2: self.pass_variable,
+            3: self.pass_labels,
+            4: self.pass_labelled_variables,
+            6: self.pass_document,
+            7: self.pass_extension,
+        }
+
+    def read_number(self) -> int:
+        """Return the 4-byte integer at the cursor and move the cursor past it."""
+        (found,) = struct.unpack_from(self.form, self.data, self.place)
+        self.place += 4
+        return int(found)
+
+    def read_count(self) -> int:
+        """Return the 4-byte count at the cursor; raise ValueError if it is larger than the file."""
+        found = self.read_number()
+        if not 0 <= found <= len(self.data):
+            raise ValueError
+        return found
+
+    def pass_variable(self) -> None:
+        """Move the cursor past a variable record and note its width; ValueError if damaged."""
+        width, labelled, missing = self.read_number(), self.read_number(), self.read_number()
+        if not (-1 <= width <= 255 and labelled in {0, 1} and missing in _MISSING):
+            raise ValueError
+        self.widths.append(width)
+        self.place += 16  # two formats and a name
+        if labelled:
+            length = self.read_count()
+            self.place += -(-length // 4) * 4
+        self.place += 8 * abs(missing)
+
+    def pass_labels(self) -> None:
+        """Move the cursor past a record of value labels."""
+        for _ in range(self.read_count()):
+            (length,) = struct.unpack_from("B", self.data, self.place + 8)
+            self.place += 8 + (length + 8) // 8 * 8
+
+    def pass_labelled_variables(self) -> None:
+        """Move the cursor past a list of labelled variables; ValueError if one is unknown."""
+        for _ in range(self.read_count()):
+            number = self.read_number()
+            if not 1 <= number <= len(self.widths) or self.widths[number - 1] < 0:
+                raise ValueError
+
+    def pass_document(self) -> None:
+        """Move the cursor past a record of document lines of 80 bytes."""
+        lines = self.read_count()
+        self.place += 80 * lines
+
+    def pass_extension(self) -> None:
+        """Move the cursor past an extension record of `count` items of `size` bytes."""
+        self.read_number()
+        size, count = self.read_count(), self.read_count()
+        self.place += size * count
+
+
+def _long_texts_are_whole(widths: list[int]) -> bool:
+    """Return True if each text wider than 8 bytes is followed by its entries of width -1, and only these."""
+    due = 0
+    for width in widths:
+        if (width == -1) != (due > 0):
+            return False
+        due = due - 1 if width == -1 else max(-(-width // 8) - 1, 0)
+    return due == 0
+
+
+_XML = re.compile(
+    rb"<stata_dta><header><release>(117|118|119)</release><byteorder>(MSF|LSF)</byteorder>"
+    rb"<K>(.{2,4}?)</K><N>(.{4,8}?)</N>",
+    re.DOTALL,
+)
+_OLD_STATA = range(102, 116)  # releases whose number is the first byte
+_MOST_PACKED = 1100  # bytes that one byte of a zlib stream becomes at most, about
+_XPT_COUNT = re.compile(rb"HEADER RECORD\*{7}OBSV8   HEADER RECORD!{7} *(\d+) *")
+
+
+def claimed_records(suffix: str, data: bytes) -> int | None:
+    """Return the number of records that a file claims to have; None where it does not say.
+
+    Parameters
+    ----------
+    suffix
+        That of the file's format, such as ".dta".
+    data
+        The bytes of the file.
+
+    Returns
+    -------
+    int or None
+        The number.
+
+    Raises
+    ------
+    ValueError
+        So many records have no place in so many bytes.
+    """
+    try:
+        found, least = _READERS[suffix](data) if suffix in _READERS else (None, 0.0)
+    except struct.error as error:
+        raise ValueError("the file ends within its header") from error
+    if found is not None and found * least > len(data):
+        raise ValueError(f"a file of {len(data)} bytes claims {found} records")
+    return found
+
+
+def _claimed_by_stata(data: bytes) -> tuple[int | None, float]:
+    """Return the number of records of a Stata file, and the fewest bytes that one takes."""
+    if found := _XML.match(data):
+        order = "little" if found[2] == b"LSF" else "big"
+        columns, rows = (int.from_bytes(found[place], order) for place in (3, 4))  # type: ignore[arg-type]
+        return rows, max(columns, 1)
+    if data[:1] and data[0] in _OLD_STATA:
+        columns, rows = struct.unpack_from("<HI" if data[1:2] == b"\2" else ">HI", data, 4)
+        return rows, max(columns, 1)
+    return None, 0.0
+
+
+def _claimed_by_spss(data: bytes) -> tuple[int | None, float]:
+    """Return the number of records of an SPSS file, and the fewest bytes that one takes."""
+    little = is_little_endian(data)
+    packed, rows = (struct.unpack_from("<i" if little else ">i", data, place)[0] for place in (72, 80))
+    if rows < 0:  # written by a program that did not know it yet
+        return None, 0.0
+    parts = max(count_parts(data), 1)
+    return rows, {0: 8.0 * parts, 1: float(parts)}.get(packed, parts / _MOST_PACKED)
+
+
+def _claimed_by_sas(data: bytes) -> tuple[int | None, float]:
+    """Return the number of records of a SAS transport file, and the fewest bytes that one takes."""
+    found = _XPT_COUNT.search(data)
+    return (None, 0.0) if found is None else (int(found[1]), 1.0)
+
+
+_READERS = {
+    ".dta": _claimed_by_stata,
+    ".sav": _claimed_by_spss,
+    ".zsav": _claimed_by_spss,
+    ".xpt": _claimed_by_sas,
+}
+
 
 FAMILIES: dict[str, Family] = {
     ".dta": "stata",

@@ -9,12 +9,12 @@ import numpy as np
 from sdckit import progress
 from sdckit.kernels.mdav import missing, scan, state, tree
 from sdckit.kernels.mdav.state import FORMED, LEFT, WORK
-from sdckit.kernels.scaling import standardise
+from sdckit.kernels.sums import standardise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.arrays import Floats, Ints
     from sdckit.kernels.mdav.state import MdavState, RoundedCopy
 
 STEP = 5_000_000  # nodes of a tree, or blocks of records, times columns between two checks for Ctrl-C

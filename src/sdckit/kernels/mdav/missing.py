@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner, kernel
+from sdckit.arrays import Bools, Floats, Int, Ints
+from sdckit.kernels.jit import inlined, inner, kernel
 from sdckit.kernels.mdav.state import (
     FEW,
     FORMED,

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Int, Ints, Singles, inlined, uncounted
+from sdckit.arrays import Int, Ints, Singles
+from sdckit.kernels.jit import inlined, uncounted
 from sdckit.kernels.mdav.state import (
     FORMED,
     LANES,

@@ -31,7 +31,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from sdckit.kernels.jit import INTERPRETED, Floats, Int, Ints, Single, Singles, inlined, inner, kernel
+from sdckit.arrays import Floats, Int, Ints, Single, Singles
+from sdckit.kernels.jit import INTERPRETED, inlined, inner, kernel
 
 RESORT = 4  # the list is sorted again once RESORT x (records left + FEW) entries were inspected
 FEW = 500  # in small files a sort costs more than inspecting some more entries

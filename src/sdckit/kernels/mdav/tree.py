@@ -26,18 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import (
-    Bools,
-    Floats,
-    Int,
-    Ints,
-    Single,
-    Singles,
-    inlined,
-    kernel,
-    uncounted,
-    uncounted_inner,
-)
+from sdckit.arrays import Bools, Floats, Int, Ints, Single, Singles
+from sdckit.kernels.jit import inlined, kernel, uncounted, uncounted_inner
 from sdckit.kernels.mdav.state import (
     FORMED,
     HEAD,

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.parameters import MISSING_RULE, Parameter
-from sdckit.core.registry import metric
-from sdckit.metrics.blocks.cell_sums import MAE
-from sdckit.metrics.blocks.distributions import hellinger_distance
-from sdckit.metrics.dominated import cell_is_dominated
-from sdckit.metrics.loss.per_variable import explain_value, measure_variables, score_variables
+from sdckit.core.registry import MISSING_RULE, Parameter, metric
+from sdckit.metrics.blocks import MAE, hellinger_distance
+from sdckit.metrics.loss.moments import explain_value, measure_variables, score_variables
 from sdckit.metrics.pair import pair_of
+from sdckit.metrics.publishable import cell_is_dominated
 
 if TYPE_CHECKING:
-    from sdckit.metrics.comparison import Comparison, VariableComparison
+    from sdckit.metrics.pair import Comparison, VariableComparison
     from sdckit.metrics.score import Score
 
 SCALES = ("range", "spread")

@@ -1,4 +1,4 @@
-"""Losses of moments: correlations, covariances, and confidence intervals of means."""
+"""Losses of means, variances, correlations and other moments."""
 
 from __future__ import annotations
 
@@ -8,26 +8,149 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core.registry import metric
+from sdckit.core import checks, registry
+from sdckit.core.checks import shortened
+from sdckit.core.registry import METRICS, metric
 from sdckit.kernels.ranks import OrderedColumn
-from sdckit.kernels.scaling import deviations, spread
-from sdckit.metrics.loss.bounded_cells import MLODAK
-from sdckit.metrics.loss.per_file import (
-    checked_correlations,
-    complete_values,
-    ignored_weights_notes,
-    refuse_constant,
-    refuse_relations,
-    require_complete_records,
-    whole_file_score,
-)
-from sdckit.metrics.loss.per_variable import measure_variables, score_variables
-from sdckit.metrics.pair import pair_of
+from sdckit.kernels.sums import deviations, spread
+from sdckit.metrics.loss.cells import MLODAK
+from sdckit.metrics.pair import mean_over_variables, pair_of, penalise_suppressed, require_in_memory
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
-    from sdckit.metrics.comparison import Comparison, VariableComparison
-    from sdckit.metrics.score import Score
+    from collections.abc import Callable, Sequence
+
+    from sdckit.arrays import Floats
+    from sdckit.metrics.blocks import FileCorrelations
+    from sdckit.metrics.pair import Comparison, VariableComparison
+
+
+def measure_variables(
+    measure: Callable[[VariableComparison], float], comparison: Comparison, *, least: int = 1
+) -> Floats:
+    """Return what `measure` finds for each variable; NaN with fewer than `least` shared cells."""
+    variables = np.full(comparison.p, np.nan)
+    for j in np.flatnonzero(comparison.counts.both >= least).tolist():
+        variables[j] = measure(comparison.variable(j))
+    return variables
+
+
+def score_variables(
+    comparison: Comparison,
+    variables: Floats,
+    *,
+    missing: str = "pairwise",
+    notes: Sequence[str] = (),
+    per_record: bool = False,
+) -> Score:
+    """Return the score of a metric with a value per variable, whose mean is the file's value."""
+    if missing == "penalise":
+        variables = penalise_suppressed(comparison, variables)
+    extra: dict[str, Any] = {"records": np.full(comparison.n, np.nan)} if per_record else {}
+    none = np.zeros(comparison.p, np.int64)
+    return Score(
+        Values(mean_over_variables(variables), variables),
+        comparison.counts.both,
+        none,
+        notes=tuple(notes),
+        **extra,
+    )
+
+
+def explain_value(score: Score, sentence: str, kept: str) -> str:
+    """Return `sentence` with the score's value filled in; the text `kept` for the value 0."""
+    value = score.value.overall
+    if math.isnan(value):
+        return "there are no records to compare"
+    return kept if value == 0 else sentence.format(value)
+
+
+SINGULAR = 1e-10  # eigenvalue of a correlation matrix below which a linear relation counts as exact
+TAKES_PART = 1e-6  # entry of a null vector above which its column takes part in the relation
+NAMED = 10  # columns that a message names at most
+
+
+def require_complete_records(name: str, comparison: Comparison) -> int:
+    """Return the number of records complete in both files; raise NotApplicable if the metric needs more."""
+    registry.require_size(name, comparison.n, comparison.p)
+    found, needed = comparison.complete_records, METRICS[name].records
+    if not comparison.complete and found < needed:
+        raise checks.NotApplicable(
+            f"{name} needs at least {needed} records without a missing cell, the data have {found}; "
+            "fill the gaps or leave columns out"
+        )
+    return found
+
+
+def complete_values(name: str, comparison: Comparison) -> tuple[Floats, Floats]:
+    """Return original and masked values of the records complete in both files, which must be in memory."""
+    require_complete_records(name, comparison)
+    return require_in_memory(comparison, name).complete_values()
+
+
+def whole_file_score(
+    name: str,
+    comparison: Comparison,
+    value: float,
+    *,
+    parts: dict[str, float] | None = None,
+    notes: Sequence[str] = (),
+    detail: bool,
+    per_record: bool,
+) -> Score:
+    """Return the score of a metric that has one value for the whole file and none per variable."""
+    used = np.full(comparison.p, comparison.complete_records, np.int64)
+    extra: dict[str, Any] = {"parts": parts or {}}
+    if detail:
+        extra["notes"] = (*notes, *ignored_weights_notes(name, comparison))
+    if per_record:
+        extra["records"] = np.full(comparison.n, np.nan)
+    return Score(Values(value, np.full(comparison.p, np.nan)), used, comparison.counts.both - used, **extra)
+
+
+def ignored_weights_notes(name: str, comparison: Comparison) -> tuple[str, ...]:
+    """Return a note that the metric ignores the weights, if there are weights."""
+    return (f"{name} counts every record once, whatever its weight",) if comparison.weighted else ()
+
+
+def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: str) -> None:
+    """Raise NotApplicable naming the first column whose spread is 0."""
+    if not spreads.all():
+        column = columns[int(np.flatnonzero(spreads == 0)[0])]
+        raise checks.NotApplicable(
+            f"{name} has no value: column {column!r} is constant in the {which} data; leave it out"
+        )
+
+
+def checked_correlations(name: str, found: FileCorrelations, columns: Sequence[str], which: str) -> Floats:
+    """Return the correlation matrix of the columns; raise NotApplicable for a constant column."""
+    refuse_constant(name, found.norms, columns, which)
+    matrix = found.products.copy()
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
+
+
+def dependent_columns(matrix: Floats, columns: Sequence[str]) -> list[str]:
+    """Return the names of the columns in an exact linear relation, given their correlation matrix.
+
+    A relation is a vector that the matrix maps to 0. A column takes part if it has a share in some
+    such vector, that is, if its axis is not orthogonal to all of them.
+    """
+    eigenvalues, vectors = np.linalg.eigh(matrix)
+    shares = np.sqrt((vectors[:, eigenvalues <= SINGULAR] ** 2).sum(1))
+    return [column for column, share in zip(columns, shares, strict=True) if share > TAKES_PART]
+
+
+def refuse_relations(name: str, matrix: Floats, columns: Sequence[str], which: str) -> None:
+    """Raise NotApplicable naming the linearly dependent columns of a singular correlation matrix."""
+    names = dependent_columns(matrix, columns)
+    if names:
+        listed = shortened(names, NAMED)
+        raise checks.NotApplicable(
+            f"{name} has no value: in the {which} data the columns {listed} determine one another exactly; "
+            "leave one of them out"
+        )
+
 
 CONFIDENCE = 0.95
 MOMENTS: dict[str, Any] = {

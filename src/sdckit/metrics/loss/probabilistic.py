@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.registry import metric
-from sdckit.kernels.scaling import deviations, standardise_like
-from sdckit.metrics.loss.per_file import complete_values, whole_file_score
+from sdckit.kernels.sums import deviations, standardise_like
+from sdckit.metrics.loss.moments import complete_values, whole_file_score
 from sdckit.metrics.pair import pair_of
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Bools, Floats
-    from sdckit.metrics.comparison import Comparison
+    from sdckit.arrays import Bools, Floats
+    from sdckit.metrics.pair import Comparison
     from sdckit.metrics.score import Score
 
 LEVELS = np.arange(1, 20) / 20  # of the quantiles, 5 % to 95 %

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.parameters import Parameter
-from sdckit.core.registry import metric
-from sdckit.kernels.scaling import standardise, whitening_axes
-from sdckit.metrics.loss.per_file import SINGULAR, complete_values, whole_file_score
+from sdckit.core.registry import Parameter, metric
+from sdckit.kernels.sums import standardise, whitening_axes
+from sdckit.metrics.loss.moments import SINGULAR, complete_values, whole_file_score
 from sdckit.metrics.pair import pair_of
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
-    from sdckit.metrics.comparison import Comparison
+    from sdckit.arrays import Floats
+    from sdckit.metrics.pair import Comparison
     from sdckit.metrics.score import Score
 
 MODELS = ("quadratic", "main", "cart")

@@ -1,4 +1,4 @@
-"""The bounded rank losses brMAE and brMSE, and the scores of their unbounded means."""
+"""Losses of ranks: brMAE, brMSE and their means."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks, randomness
-from sdckit.core.parameters import MISSING_RULE, Parameter
-from sdckit.core.registry import metric
-from sdckit.kernels.ranks import largest_absolute, largest_squared
-from sdckit.kernels.tie_rules import TIES, untied_level
-from sdckit.metrics.averages import mean_over_variables, penalise_suppressed, record_means
-from sdckit.metrics.comparison import require_in_memory
-from sdckit.metrics.pair import pair_of
+from sdckit.core.registry import MISSING_RULE, Parameter, metric
+from sdckit.kernels.ranks import TIES, largest_absolute, largest_squared, untied_level
+from sdckit.metrics.pair import (
+    mean_over_variables,
+    pair_of,
+    penalise_suppressed,
+    record_means,
+    require_in_memory,
+)
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.kernels.jit import Floats
-    from sdckit.metrics.averages import Rows
-    from sdckit.metrics.comparison import Comparison
-    from sdckit.metrics.pair import Pair
+    from sdckit.arrays import Floats
+    from sdckit.metrics.pair import Comparison, Pair, Rows
+
 
 Cost = Literal["absolute", "squared"]
 
@@ -324,3 +325,100 @@ def brmse(
     """
     pair = pair_of(original, masked, weights=weights)
     return score_rank("squared", pair, ties=ties, missing=missing, rng=rng).value.overall
+
+
+def _explain_rank_mean(unit: str, score: Score) -> str:
+    """Return a sentence with the mean move of a value in ranks or squared ranks."""
+    if math.isnan(score.value.overall):
+        return "there are no records to compare"
+    return f"a value moved {score.value.overall:.4g} {unit} on average"
+
+
+@metric(
+    title="rMAE, rank MAE (unbounded)",
+    place=30,
+    aliases=("rmae",),
+    family="loss",
+    bounds=(0.0, float("inf")),
+    best=0.0,
+    needs="ranks",
+    in_blocks=True,
+    random=True,
+    score=partial(score_rank, "absolute", bounded=False),
+    explain=partial(_explain_rank_mean, "ranks"),
+    reference=NOTE,
+    parameters=OPTIONS[:1],
+    default=False,
+)
+def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) -> float:
+    """Mean absolute difference of original and masked ranks, in ranks; 0 if the order is kept.
+
+    0 means that every variable keeps its order exactly; the largest value, floor(n*n/2)/n, grows
+    with the number of records, so compare files of different length with `brmae` instead.
+
+    Parameters
+    ----------
+    original, masked, ties, rng
+        As for `brmae`.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Chaibub Neto, A note on bounded distance-based information loss metrics for statistical
+    disclosure control of numeric microdata.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.rank_mae([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
+    0.8
+    """
+    return score_rank("absolute", pair_of(original, masked), bounded=False, ties=ties, rng=rng).value.overall
+
+
+@metric(
+    title="rMSE, rank MSE (unbounded; not a root)",
+    place=30,
+    aliases=("rmse",),
+    family="loss",
+    bounds=(0.0, float("inf")),
+    best=0.0,
+    needs="ranks",
+    in_blocks=True,
+    random=True,
+    score=partial(score_rank, "squared", bounded=False),
+    explain=partial(_explain_rank_mean, "squared ranks"),
+    reference=NOTE,
+    parameters=OPTIONS[:1],
+    default=False,
+)
+def rank_mse(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) -> float:
+    """Mean squared difference of original and masked ranks, in squared ranks; 0 if the order is kept.
+
+    0 means that every variable keeps its order exactly; the largest value is (n*n - 1)/3. `rmse`,
+    its earlier name, is not the root of MSE.
+
+    Parameters
+    ----------
+    original, masked, ties, rng
+        As for `brmae`.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Chaibub Neto, A note on bounded distance-based information loss metrics for statistical
+    disclosure control of numeric microdata.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.rank_mse([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
+    0.8
+    """
+    return score_rank("squared", pair_of(original, masked), bounded=False, ties=ties, rng=rng).value.overall

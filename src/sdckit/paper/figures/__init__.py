@@ -13,7 +13,7 @@ from sdckit.paper.figures.parts import Figure
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.paper.results import Study
+    from sdckit.paper.study import Study
 
 __all__ = ["Figure", "all_figures"]
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from sdckit.paper.correlations import BOUNDED
 from sdckit.paper.figures.parts import Figure, dots_layer, level_line, panel_header
-from sdckit.paper.permutations import all_distances, distance_counts, random_distances
+from sdckit.paper.verdicts import all_distances, distance_counts, random_distances
 from sdckit.report.charts import INK, Spec, colour, grid, quantity
 
 if TYPE_CHECKING:

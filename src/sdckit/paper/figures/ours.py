@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, TIES, disagreement
-from sdckit.paper.design import COLOURS, HEADINGS, STUDY_METHODS
+from sdckit.paper.design import COLOURS, HEADINGS, KEYS, STUDY_METHODS
 from sdckit.paper.figures.parts import (
     ALL_METRICS,
     Figure,
@@ -20,7 +20,6 @@ from sdckit.paper.figures.parts import (
     text_layer,
 )
 from sdckit.paper.risks import setting_label
-from sdckit.paper.sweeps import KEYS
 from sdckit.report.charts import (
     BLUE,
     GREEN,
@@ -36,7 +35,7 @@ from sdckit.report.charts import (
 )
 
 if TYPE_CHECKING:
-    from sdckit.paper.results import Study
+    from sdckit.paper.study import Study
 
 RULES = {"first": "first (row order)", "average": "average (mid-rank)", "expected": "expected (random)"}
 RULE_COLOURS = {"first": ORANGE, "average": BLUE, "expected": GREEN}

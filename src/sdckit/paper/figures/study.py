@@ -25,7 +25,7 @@ from sdckit.paper.figures.parts import (
 from sdckit.report.charts import INK, SMALL, Spec, grid, label, quantity
 
 if TYPE_CHECKING:
-    from sdckit.paper.results import Study
+    from sdckit.paper.study import Study
 
 CONVENTIONS = (
     "Conventions: noise in percent of a variable's standard deviation, correlated noise in percent of its "
