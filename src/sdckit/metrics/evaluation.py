@@ -369,6 +369,7 @@ class Measuring:
     sampling: Sampling | None = None  # of the records on which linkage is estimated; None: as usual
     every: bool = False  # all records are looked up, however many there are
     known_share: float | None = None  # of the persons, for an intruder who holds these only; None: not asked
+    detail: bool = True  # also the value for a random order, and the range over tie orders
 
     @classmethod
     def of(
@@ -400,11 +401,17 @@ class Measuring:
         alone["known_share"] = None
         return replace(self, metrics=[metric], sampling=sampling, **alone)
 
-    def scores(self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None]) -> list[Score | None]:
-        """Return a metric's scores on the whole file and each stratum, all at once or on growing samples."""
+    def scores(
+        self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None], label: str | None = None
+    ) -> list[Score | None]:
+        """Return a metric's scores on the whole file and each stratum, all at once or on growing samples.
+
+        `label` names the metric among the limits, by default by its own name.
+        """
         if self.sampling is None:
             return self._scores(metric, pairs, notes)
-        return self.sampling.scores(metric.name, pairs, lambda: self._scores(metric, pairs, notes))
+        label = label or metric.name
+        return self.sampling.scores(label, pairs, lambda: self._scores(metric, pairs, notes))
 
     def _scores(self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None]) -> list[Score | None]:
         """Return a metric's scores on the whole file and each stratum; None, and a note, without a value."""
@@ -414,7 +421,7 @@ class Measuring:
             score = None
             each_record = self.per_record and (whole or measures_linkage(metric))
             try:
-                score = metric.score_with(pair, self.options, detail=True, per_record=each_record)
+                score = metric.score_with(pair, self.options, detail=self.detail, per_record=each_record)
             except checks.NotApplicable as reason:
                 if self.named and whole:
                     raise

@@ -26,7 +26,7 @@ def sweep_notes(
     return (
         *_unpaired_note(task.metrics, settings),
         *_cell_notes(table, task.missing),
-        *small_strata_notes(stratum.original.n for stratum in task.strata),
+        *small_strata_notes(size for _, size in task.groups[1:]),
         *_left_out_notes(wanted, settings),
         *(_rules_note(task.edits) if ruled else ()),
     )

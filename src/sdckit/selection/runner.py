@@ -239,11 +239,11 @@ def run_all(
             found[place] = recorded
     runner = Runner(task, runs, entropy, checkpoint, pending, found, processes)
     todo = len(pending)
-    workers = min(workers, max(1, CELLS_AT_ONCE // max(task.whole.original.values.size, 1)))
+    workers = min(workers, max(1, CELLS_AT_ONCE // max(task.original.values.size, 1)))
     with track("sweeping", todo) as report, _forgotten_stop(), ThreadPoolExecutor(workers) as pool:
         try:  # an interrupt while threads are started must stop them, too
             # On large files compiled code, which releases Python's lock, takes most of the time: threads do.
-            apart = task.whole.original.values.size < THREADS_FROM
+            apart = task.original.values.size < THREADS_FROM
             threads = [pool.submit(runner.measure_here)]
             threads += [
                 pool.submit(runner.measure_in_worker if apart else runner.measure_here)

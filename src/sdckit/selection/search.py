@@ -325,7 +325,7 @@ class Search:
 
     def _require_reachable(self) -> None:
         """Raise `LimitsMissed` if columns that are published unmasked alone exceed a limit."""
-        original = self.task.whole.original
+        original = self.task.original
         require_reachable(self.limits, original)
         require_reachable_in(self.conditions.scenarios, original)
 
@@ -418,7 +418,7 @@ def drop_unpaired_methods(settings: list[Setting]) -> list[Setting]:
 
 def require_values(task: Task) -> None:
     """Raise an error, with its reason, for a metric that has no value on these data at all."""
-    pair = Pair(task.whole.original, task.whole.original.values)
+    pair = Pair(task.original, task.original.values)
     for metric in task.metrics:
         if not metric.any_data:
             metric.score(pair)
@@ -430,13 +430,11 @@ def groups_bound_risk(task: Task) -> bool:
     That needs complete cells, and no known column, strata apart, that tells members of a group apart; nor
     units, whose rows tell more together.
     """
-    originals = [task.whole.original, *(one.whole.original for one in task.scenarios)]
-    units = task.whole.original.roles.unit in task.whole.original.roles.published(
-        task.whole.original.table_names
-    )
+    originals = [task.original, *(known for _, known in task.scenarios)]
+    units = task.original.roles.unit in task.original.roles.published(task.original.table_names)
     return (
         not units
-        and task.whole.original.complete
+        and task.original.complete
         and all(
             set(untouched_names(original, original.table_names)) <= {*original.roles.by}
             for original in originals
