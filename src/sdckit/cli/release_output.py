@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,10 +17,10 @@ from sdckit.core.checks import plural, warn
 from sdckit.io import crosswalk
 from sdckit.metrics.doubts import unchanged_cells
 from sdckit.metrics.evaluation import privacy_notes
-from sdckit.record.publish import Keeper, Origin
+from sdckit.record.publish import Origin, ReleaseFile, publish
 from sdckit.record.replay import check_input
 from sdckit.record.store import Store, digest_of_file, require_apart
-from sdckit.selection.release import ReleaseFile, ReleasePlan, make_release, summary_of
+from sdckit.selection.release import ReleasePlan, make_release, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -45,16 +44,14 @@ def check_record(given: dict[str, Any], *published: Path | None) -> None:
     store.check()
 
 
-def keeper_of(
-    plan: ReleasePlan, source: Source, original: Original, given: dict[str, Any]
-) -> AbstractContextManager[Keeper | None]:
-    """Return what keeps the record of the file that a command hands out; of None for a working copy."""
+def origin_of(plan: ReleasePlan, source: Source, given: dict[str, Any]) -> Origin | None:
+    """Return where the file that a command hands out comes from, for its record; None for a working copy."""
     if plan.in_place:
-        return nullcontext()
+        return None
     context = click.get_current_context()
     job = job_of_options(context.command, context.params, columns=source.frame.columns)
-    origin = Origin(job.command, source.path.name, source.sha256, source.dialect, dict(job.content))
-    return Keeper(Store.at(given["private"]), plan, original, origin, given["output"])
+    store, content = Store.at(given["private"]), dict(job.content)
+    return Origin(store, job.command, source.path.name, source.sha256, source.dialect, content)
 
 
 class Found(NamedTuple):
@@ -241,29 +238,26 @@ def write_release(
     more: dict[str, Any] = {}
     numbered = () if plan.in_place else original.roles.columns_with("unit")
 
-    with keeper_of(plan, source, original, given) as keeper:
+    origin = origin_of(plan, source, given)
 
-        def add_notes_and_reports(made: Release[Any], pair: Pair) -> None:
-            """Judge a release with earlier ones, collect notes on it and its JSON, write its reports."""
-            joint = keeper.judge(made, pair) if keeper else ()
-            if keeper:
-                print_held_warnings()  # of records released before: before the file is written
-            notes.extend([*release_notes(made, pair, source, given, numbered), *joint])
-            notes.extend([*order_notes(plan, file), f"wrote {file.path}"])
-            told = replace(made.evaluation, notes=(*made.evaluation.notes, *joint))  # who signs must know
-            signed = replace(made, evaluation=told)
-            summaries = Summaries(
-                pair, made.evaluation, file.path.name, file.hashes[-1], source.sha256, plan.in_place
-            )
-            notes.extend(
-                write_reports(given, summaries, lambda build, one: make_page(build, signed, pair, one))
-            )
-            more.update(summaries.json(given))
+    def add_notes_and_reports(made: Release[Any], digest: str, joint: list[str]) -> None:
+        """Collect notes on a release, `joint` ones with earlier releases, and its JSON; write its reports."""
+        assert made.made_from is not None  # noqa: S101 - it was just made
+        pair = made.made_from.pair
+        if origin is not None:
+            print_held_warnings()  # of records released before: before the file is written
+        notes.extend([*release_notes(made, pair, source, given, numbered), *joint])
+        notes.extend([*order_notes(plan, file), f"wrote {file.path}"])
+        told = replace(made.evaluation, notes=(*made.evaluation.notes, *joint))  # who signs must know
+        signed = replace(made, evaluation=told)
+        summaries = Summaries(pair, made.evaluation, file.path.name, digest, source.sha256, plan.in_place)
+        notes.extend(write_reports(given, summaries, lambda build, one: make_page(build, signed, pair, one)))
+        more.update(summaries.json(given))
 
-        store = replace(file, before_naming=keeper.keep).store if keeper else file.store
-        made = make_release(plan, original, rng=checked.seed, store=store, report=add_notes_and_reports)
-    if keeper:
-        notes.append(f"recorded as release {keeper.id} in the private record '{keeper.store.folder}'")
+    write = partial(publish, file, origin=origin, report=add_notes_and_reports)
+    made, one = make_release(plan, original, rng=checked.seed, hand_out=write)
+    if origin is not None:
+        notes.append(f"recorded as release {one} in the private record '{origin.store.folder}'")
     if file.crosswalk is not None:
         fact = f"'{file.crosswalk}' says which original row each published row comes from"
         warn(f"{fact}; keep it secret, and never beside the release")
@@ -340,8 +334,9 @@ def write_unmeasured(
     """Mask and write a file without measuring it; return the notes to print."""
     file = _release_file(plan, source, original, checked, given)
     made = plan.mask(original, randomness.generator(checked.seed))
-    with file.store(plan.publish(made, original)) as written:
-        note = columns_note(original.columns, source.frame.columns, written.columns)
+    published = plan.publish(made, original)
+    with file.draft(published):
+        note = columns_note(original.columns, source.frame.columns, published.data.columns)
     return [
         *made.notes,
         note,

@@ -14,7 +14,7 @@ import polars as pl
 
 from sdckit.core import checks
 from sdckit.core.cells import as_polars
-from sdckit.core.checks import listed, plural, shortened, warn
+from sdckit.core.checks import collect_warnings, listed, plural, shortened, warn
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.scenarios import meets_limit, risk_of
 from sdckit.core.table import Table
@@ -418,6 +418,30 @@ class Joint:
         """Return the figure as JSON has it."""
         value = None if math.isnan(self.value) else self.value
         return {"metric": self.metric, "value": value, "together_with": list(self.releases)}
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """Risks of a release together with earlier ones, and who left, joined or changed since these."""
+
+    joints: list[Joint]
+    moved: list[Moved]
+
+
+def judge(store: Store, release: Release[Any]) -> Earlier:
+    """Judge a release together with earlier ones of the same records.
+
+    Raise `TogetherMissed` if a limit is missed, or if cells of records that left or joined follow from two
+    files. Warnings announce records that were released before; no note tells who left or joined.
+    """
+    assert release.made_from is not None  # noqa: S101 - it was just made
+    plan, original, pair = release.made_from
+    warned: list[str] = []
+    with collect_warnings(warned):
+        overlaps = earlier_releases(store, original, limited=bool(plan.limits))
+    with collect_warnings(warned):
+        moved = judge_moves(store, plan, original, release, overlaps)
+    return Earlier(judge_together(store, plan, pair, release.disclosure, overlaps), moved)
 
 
 def earlier_releases(store: Store, original: Original, *, limited: bool) -> list[Overlap]:
