@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.report.page import Headline
-    from sdckit.selection.release import ReleasePlan
+    from sdckit.selection.release import Release, ReleasePlan
 
 
 FOLDERS = ("sdckit.app/templates", "sdckit.report")  # of templates
@@ -130,7 +130,7 @@ def make_panel(
     plan, minimise = plan_of_panel(opened, original, record.name, parameters)
     entropy = randomness.derived(randomness.checked_entropy(secret), f"panel of {plan}")
     with warnings.catch_warnings(action="ignore"):  # notes say the same, and they may end up in a log
-        made = make_release(replace(plan, limits={}), original, entropy=entropy)
+        made: Release[Any] = make_release(replace(plan, limits={}), original, entropy=entropy)
     assert made.made_from is not None  # noqa: S101 - it was just made
     pair = made.made_from.pair
     remarks = (ONE_DRAW if record.random else "", SAMPLED if original.n > SAMPLED_FROM else "")

@@ -224,7 +224,7 @@ def _record(
         FINGERPRINTS: fingerprint_table(original, store.secret()),
         ORIGINALS: original_values(original),
     }
-    writers = {PUBLISHED + suffix_of(file.path): copy}
+    writers: dict[str, Callable[[Path], None]] = {PUBLISHED + suffix_of(file.path): copy}
     writers |= {name: writer(name, made) for name, made in tables.items()}
     return store.add(digest_of_file(draft), writers, entry).id
 

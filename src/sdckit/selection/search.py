@@ -35,9 +35,8 @@ from sdckit.selection.limits import (
 )
 from sdckit.selection.plan import runs_of, settings_of
 from sdckit.selection.points import Conditions, Point, loosened, positions_by_strength
-from sdckit.selection.runner import SearchFolder, opened, run_all
+from sdckit.selection.runner import SearchFolder, WorkerPool, opened, run_all
 from sdckit.selection.task import make_task
-from sdckit.selection.worker import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,9 +44,9 @@ if TYPE_CHECKING:
     from sdckit.arrays import Floats
     from sdckit.io.atomic import AnyPath
     from sdckit.progress import ProgressCallback
-    from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
+    from sdckit.selection.runner import Checkpoint
     from sdckit.selection.task import Task
 
 

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.metrics.score import Sampling
     from sdckit.rules.rules import Edits
-    from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.plan import Run, Setting
     from sdckit.selection.points import Conditions
+    from sdckit.selection.runner import Checkpoint
 
 
 SOFTWARE = f"sdckit {VERSION}, numpy {np.__version__}"  # other versions may measure other numbers
@@ -126,7 +126,7 @@ class Task:
 
     def _too_few_records(self, job: Job) -> ValueError | None:
         """Return the error for a setting that needs more records or units than the smallest stratum has."""
-        parts = [(name, rows, part.values) for name, rows, part in self.original.parts]
+        parts: list[Any] = [(name, rows, part.values) for name, rows, part in self.original.parts]
         units: Any = self.original.units
         for name, rows, values in sorted(
             parts or [("all", slice(None), self.original.values)], key=lambda part: len(part[2])
