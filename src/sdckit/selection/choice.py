@@ -396,12 +396,16 @@ class Choice:
         return self.conditions
 
     def release_plan(
-        self, *, decimals: int | str | None = None, calibrate: str | Sequence[str] = (), **more: Any
+        self,
+        *,
+        decimals: int | str | None = None,
+        tries: int = TRIES,
+        per_record: bool = False,
+        keep_order: bool = False,
+        numbered: str | None = None,
+        calibrate: str | Sequence[str] = (),
     ) -> ReleasePlan:
-        """Return the plan for a release: recommended method and parameters, limits, rules of the search.
-
-        `more` are further fields of the plan, such as `tries`.
-        """
+        """Return the plan for a release: recommended method and parameters, limits, rules of the search."""
         conditions = self.required_conditions
         return plan_of_search(
             conditions if decimals is None else replace(conditions, decimals=decimals),
@@ -409,8 +413,11 @@ class Choice:
             self.parameters,
             minimise=self.minimise,
             limits=self.limits,
+            tries=tries,
+            per_record=per_record,
+            keep_order=keep_order,
+            numbered=numbered,
             calibrate=tuple(names_of(calibrate)),
-            **more,
         )
 
     def require_met(self) -> None:
