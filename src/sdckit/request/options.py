@@ -365,7 +365,6 @@ class Request:
         "[masking] method: how to mask",
         "How to mask; see `sdckit methods`.",
         needed=("mask",),
-        default="",
     )
     made_by: str | None = _option(
         "text",
