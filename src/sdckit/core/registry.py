@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
+from inspect import unwrap
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -238,7 +239,7 @@ Record = TypeVar("Record", "Metric", "Method")
 
 @dataclass(frozen=True)
 class Metric:
-    """Properties of one metric, which compares an original with a masked file; filed by `@metric`.
+    """Properties of one metric, comparing an original with a masked file; filed by `metrics.pair.metric`.
 
     `score` computes the metric from a `metrics.pair.Pair` and returns a `metrics.score.Score`; `function` is
     the public function that returns a float; `explain` turns a score into a sentence for readers who are not
@@ -432,18 +433,9 @@ class Method:
         return {parameter.name: parameter.default for parameter in self.parameters}
 
 
-def metric(
-    *, score: Callable[..., Any], explain: Callable[[Any], str], **record: Any
-) -> Callable[[Function], Function]:
-    """Return a decorator that files a public function in `METRICS` with these properties."""
-
-    def register(function: Function) -> Function:
-        """File the function in `METRICS` under its own name and return it unchanged."""
-        name = function.__name__
-        _insert(METRICS, Metric(name=name, score=score, explain=explain, function=function, **record))  # type: ignore[arg-type]
-        return function
-
-    return register
+def file_metric(record: Metric) -> None:
+    """Add a metric to `METRICS`; `metrics.pair.metric` makes it."""
+    _insert(METRICS, record)
 
 
 def method(**record: Any) -> Callable[[Function], Function]:
@@ -467,7 +459,7 @@ def _insert(records: dict[str, Record], record: Record) -> None:
 
 def _sort_key(record: Metric | Method) -> tuple[bool, int, str, int]:
     """Return the sort key of a record: losses before risks, then its position number, module and line."""
-    function: Any = record.function
+    function: Any = unwrap(record.function)
     risk = isinstance(record, Metric) and record.family == "risk"
     return risk, record.place, function.__module__, function.__code__.co_firstlineno
 

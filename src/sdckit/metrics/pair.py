@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
 import narwhals as nw
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.checks import NotApplicable, warn
 from sdckit.core.disclosure import Disclosure
+from sdckit.core.registry import Function, Metric, file_metric, parameter_value
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
 from sdckit.kernels.jit import count_special
@@ -53,7 +55,7 @@ from sdckit.metrics.blocks import (
     split_sums,
 )
 from sdckit.metrics.original import Original
-from sdckit.metrics.score import Queries, QuerySample, Values
+from sdckit.metrics.score import Queries, QuerySample, Score, Values
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -738,3 +740,36 @@ def penalise_suppressed(comparison: Comparison, variables: Floats, empty: Bools 
     kept, gone = comparison.kept_weight, comparison.suppressed_weight
     shares = kept * np.where(empty, 0.0, variables) + gone
     return np.divide(shares, kept + gone, out=np.full(comparison.p, np.nan), where=~empty | (gone > 0))
+
+
+def metric(
+    *, score: Callable[..., Score], explain: Callable[[Score], str], **properties: Any
+) -> Callable[[Function], Function]:
+    """Return a decorator that makes a public function of a score and files both in `METRICS`.
+
+    The decorated function has the signature and the docstring, and no body. `original`, `masked` and, if it
+    takes them, `weights` make the pair of files; its other parameters are options of the score.
+    """
+
+    def register(stated: Function) -> Function:
+        """Return the public function, filed under its own name."""
+        signature = inspect.signature(stated)
+
+        @wraps(stated)
+        def measure(*tables: Any, **options: Any) -> float:
+            """Return the value of the whole file."""
+            given = signature.bind(*tables, **options).arguments
+            roles = {"weights": given.pop("weights")} if "weights" in given else {}
+            paired = made.paired or made.family == "risk"
+            pair = pair_of(given.pop("original"), given.pop("masked"), paired=paired, **roles)
+            if made.family == "risk":  # losses check their options themselves
+                given = {name: parameter_value(known[name], value) for name, value in given.items()}
+            return score(pair, **given).value.overall
+
+        function = cast("Function", measure)
+        made = Metric(name=stated.__name__, score=score, explain=explain, function=measure, **properties)
+        known = {parameter.name: parameter for parameter in made.parameters}
+        file_metric(made)
+        return function
+
+    return register

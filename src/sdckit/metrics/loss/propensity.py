@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core.registry import Parameter
 from sdckit.kernels.sums import standardise, whitening_axes
 from sdckit.metrics.loss.moments import SINGULAR, complete_values, whole_file_score
-from sdckit.metrics.pair import pair_of
+from sdckit.metrics.pair import metric
 
 if TYPE_CHECKING:
     from sdckit.arrays import Floats
@@ -234,4 +234,3 @@ def pmse(original: Any, masked: Any, *, model: str = "quadratic") -> float:
     >>> round(sdc.pmse([1, 2, 3, 4], [2, 3, 4, 5], model="main"), 4)
     0.1672
     """
-    return score_pmse(pair_of(original, masked, paired=False), model=model).value.overall

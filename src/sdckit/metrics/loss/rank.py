@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks, randomness
-from sdckit.core.registry import MISSING_RULE, Parameter, metric
+from sdckit.core.registry import MISSING_RULE, Parameter
 from sdckit.kernels.ranks import TIES, largest_absolute, largest_squared, untied_level
 from sdckit.metrics.pair import (
     mean_over_variables,
-    pair_of,
+    metric,
     penalise_suppressed,
     record_means,
     require_in_memory,
@@ -265,8 +265,6 @@ def brmae(
     >>> round(sdc.brmae([1, 2, 3, 4, 5], [2, 1, 3, 6, 4]), 4)
     0.3333
     """
-    pair = pair_of(original, masked, weights=weights)
-    return score_rank("absolute", pair, ties=ties, missing=missing, rng=rng).value.overall
 
 
 @metric(
@@ -323,8 +321,6 @@ def brmse(
     >>> sdc.brmse([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
     0.1
     """
-    pair = pair_of(original, masked, weights=weights)
-    return score_rank("squared", pair, ties=ties, missing=missing, rng=rng).value.overall
 
 
 def _explain_rank_mean(unit: str, score: Score) -> str:
@@ -376,7 +372,6 @@ def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = No
     >>> sdc.rank_mae([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
     0.8
     """
-    return score_rank("absolute", pair_of(original, masked), bounded=False, ties=ties, rng=rng).value.overall
 
 
 @metric(
@@ -421,4 +416,3 @@ def rank_mse(original: Any, masked: Any, *, ties: str = "average", rng: Any = No
     >>> sdc.rank_mse([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
     0.8
     """
-    return score_rank("squared", pair_of(original, masked), bounded=False, ties=ties, rng=rng).value.overall
