@@ -320,19 +320,6 @@ def require_no_bad_weights(count: int, name: str) -> None:
         )
 
 
-def require_one_role(columns: Collection[str], role: str, others: Collection[str], other_role: str) -> None:
-    """Raise ValueError if a column with one role, in words such as "the key", also has another one."""
-    for name in columns:
-        if name in others:
-            raise ValueError(f"column {name!r} is {role} but also {other_role}; give it one role")
-
-
-def require_some_left(columns: Collection[str], dropped: Collection[str]) -> None:
-    """Raise ValueError if every column of a table is dropped."""
-    if dropped and set(columns) <= set(dropped):
-        raise ValueError("all columns are dropped, so that nothing is left to publish; drop fewer of them")
-
-
 def require_some_known(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns that an intruder knows; raise ValueError if there is none."""
     if not names:

@@ -232,19 +232,5 @@ def prepare(
     >>> sdc.brmae(original, [20.0, 10.0, 30.0])
     0.5
     """
-    return Original.of(
-        original,
-        columns=columns,
-        key=key,
-        weights=weights,
-        by=by,
-        na=na,
-        untouched=untouched,
-        known=known,
-        unknown=unknown,
-        confidential=confidential,
-        unit=unit,
-        drop=drop,
-        recode=recode,
-        estimates=estimates,
-    )
+    roles = locals()
+    return Original.of(roles.pop("original"), **roles)
