@@ -9,6 +9,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,6 +224,17 @@ FEWEST_REPORTED = 10  # records behind a published figure, at least
 
 class NotApplicable(ValueError):  # noqa: N818 - public, and named after what it says about the metric
     """Error of a metric that has no value for the data; `evaluate` skips metrics not named by the user."""
+
+
+def optional_package(module: str, needs: str, extra: str) -> Any:
+    """Import a module of a package that is not always installed; ValueError with the command where it is not.
+
+    `needs` is the beginning of the sentence, such as "R files need the package rdata".
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ValueError(f'{needs}; pip install "sdckit[{extra}]"') from error
 
 
 def one_of(what: str, value: object, choices: Collection[str]) -> str:

@@ -120,9 +120,7 @@ class VariablePair:
 
     def cells(self, cost: Cost, zeros: str) -> VariableCells:
         """Return the cells with the cost of each, ready to be counted one by one."""
-        return VariableCells(
-            self.x, self.y, self.weights, cost, zeros=zeros, spread=self.spread, scale=self.scale
-        )
+        return VariableCells(self, cost, zeros)
 
     def unrelated_cells(self, cost: Cost, zeros: str) -> tuple[float, float]:
         """Return the sums of costs and of weights, as means over permutations of the masked values."""

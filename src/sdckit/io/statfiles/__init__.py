@@ -6,11 +6,11 @@ import codecs
 import io
 import warnings
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sdckit.core.checks import optional_package
 from sdckit.io.cell_types import as_whole, damaged_error
 from sdckit.io.statfiles import dates
 from sdckit.io.statfiles.meta import FAMILIES, PROGRAMS, Meta, claimed_records, is_sound
@@ -24,12 +24,8 @@ XPT_BLOCK = 80
 
 def import_pyreadstat() -> Any:
     """Return pyreadstat; raise ValueError with the install command where it is missing."""
-    try:
-        return import_module("pyreadstat.pyreadstat")
-    except ImportError as error:
-        raise ValueError(
-            'Stata, SPSS and SAS files need the package pyreadstat; pip install "sdckit[formats]"'
-        ) from error
+    needs = "Stata, SPSS and SAS files need the package pyreadstat"
+    return optional_package("pyreadstat.pyreadstat", needs, "formats")
 
 
 def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataFrame, Meta]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,12 +94,8 @@ def _penalised_likelihood(matrix: Floats, target: Floats, penalty: Floats, coeff
 
 def fit_tree(table: Floats, target: Floats) -> tuple[Floats, int]:
     """Return the fitted probabilities of a classification tree, and its number of leaves."""
-    try:
-        trees = import_module("sklearn.tree")
-    except ImportError as error:
-        raise ValueError(
-            "pmse with model='cart' needs the package scikit-learn; pip install \"sdckit[stats]\""
-        ) from error
+    needs = "pmse with model='cart' needs the package scikit-learn"
+    trees = checks.optional_package("sklearn.tree", needs, "stats")
     leaf = max(LEAF, math.ceil(LEAF_SHARE * target.size))
     tree = trees.DecisionTreeClassifier(min_samples_leaf=leaf, random_state=0)
     tree.fit(table, target)
