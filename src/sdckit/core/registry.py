@@ -225,7 +225,7 @@ Record = TypeVar("Record", "Metric", "Method")
 
 @dataclass(frozen=True)
 class Metric:
-    """Properties of one metric, comparing an original with a masked file; filed by `metrics.pair.metric`.
+    """Properties of one metric, comparing an original with a masked file; filed by `@metric`.
 
     `score` computes the metric from a `metrics.pair.Pair` and returns a `metrics.score.Score`; `function` is
     the public function that returns a float; `explain` turns a score into a sentence for readers who are not

@@ -66,20 +66,15 @@ def converted(table: pl.DataFrame, kind: str | None, usual: str) -> Any:
     wanted = checks.one_of("kind of dataframe", usual if kind is None else kind, KINDS)
     if wanted == "polars":
         return table
-    package = _package(wanted)
+    try:
+        package = import_module(wanted)
+    except ImportError as error:
+        raise ValueError(f"kind={wanted!r} needs the package {wanted}; pip install {wanted}") from error
     if wanted == "pyarrow":
         return table.to_arrow()
     return package.DataFrame(
         {column.name: column.to_numpy() for column in table}
     )  # polars' own needs pyarrow
-
-
-def _package(name: str) -> Any:
-    """Return an imported package; raise ValueError if it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ValueError(f"kind={name!r} needs the package {name}; pip install {name}") from error
 
 
 SAFE_DIGITS = 10**15  # a decimal of up to 15 digits comes back from float64 as it was

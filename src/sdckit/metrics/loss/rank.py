@@ -75,9 +75,10 @@ def score_rank(
             penalise=missing == "penalise",
         )
     used = np.full(comparison.p, comparison.n) if comparison.complete else comparison.counts.both
-    values: dict[str, Any] = {
-        name: Values(_overall_mean(level, variables), level) for name, level in levels.items()
-    }
+    values: dict[str, Any] = {}
+    for name, level in levels.items():  # unknown for a variable that has a loss: unknown for the file
+        unknown = (np.isnan(level) & ~np.isnan(variables)).any()
+        values[name] = Values(math.nan if unknown else mean_over_variables(level), level)
     return Score(**values, used=used, left_out=np.zeros(comparison.p, np.int64), **extra)
 
 
@@ -102,14 +103,6 @@ def _weighted_losses(
     return np.array(
         [comparison.weighted_losses(j, what)[PLACE[cost]] if counts[j] > 1 else np.nan for j in variables]
     )
-
-
-def _overall_mean(values: Floats, losses: Floats) -> float:
-    """Return the mean of `values` over variables; NaN if one is NaN for a variable that has a loss."""
-    if values is losses:
-        return mean_over_variables(losses)
-    unknown = (np.isnan(values) & ~np.isnan(losses)).any()
-    return math.nan if unknown else mean_over_variables(values)
 
 
 def _reference_levels(cost: Cost, comparison: Comparison, ties: str, *, bounded: bool) -> dict[str, Floats]:
