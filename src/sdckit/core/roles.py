@@ -85,6 +85,8 @@ OPTIONS = (  # keywords of every function that takes a table, in the order of it
     *("columns", "key", "weights", "by", "na"),
     *("untouched", "known", "unknown", "confidential", "unit", "drop", "recode", "estimates"),
 )
+OF_COLUMNS = tuple(one for one in OPTIONS if one not in {"columns", "na", "recode", "estimates"})
+SEVERAL = ("columns", *(one for one in OF_COLUMNS if one not in {"weights", "unit"}))  # of many columns
 WORDS = {  # what a column with a role is
     "variables": "a variable",
     "key": "the key",
