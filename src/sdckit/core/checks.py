@@ -297,12 +297,6 @@ def require_midranks_for_weights(ties: str, weights: object) -> None:
         raise ValueError(f"weights go with ties='average' only, not {ties!r}; drop one of the two")
 
 
-def require_finite(values: Floats, names: Sequence[str]) -> None:
-    """Raise ValueError if a column of the matrix `values` has infinite values; NaN is a missing cell."""
-    for j, name in enumerate(names):
-        require_no_infinite(int(np.isinf(values[:, j]).sum()), name)
-
-
 def require_no_infinite(count: int, name: str) -> None:
     """Raise ValueError if a column has infinite values; `count` says how many."""
     if count:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.cells import missing_cells
+from sdckit.core.cells import hashable, missing_cells
 from sdckit.core.checks import plural, warn
 from sdckit.core.guesses import guess_columns, is_near_unique
 from sdckit.core.recode import Recoding, parse_recodings
@@ -265,7 +265,10 @@ def strata_of(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, I
     names = names_of(by)
     if not names:
         return [("all", np.arange(table.n))]
-    columns = [[_hashable_level(cell) for cell in table.column(name).to_list()] for name in names]
+    columns = [
+        [None if is_missing(c) else c if hashable(c) else repr(c) for c in table.column(name).to_list()]
+        for name in names
+    ]
     rows: dict[tuple[Hashable, ...], list[int]] = {}
     for i, levels in enumerate(zip(*columns, strict=True)):
         rows.setdefault(levels, []).append(i)
@@ -276,17 +279,6 @@ def strata_of(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, I
             label = ", ".join("(missing)" if level is None else repr(level) for level in levels)
         labels[label] = np.array(found)
     return list(labels.items())
-
-
-def _hashable_level(cell: Any) -> Hashable:
-    """Return the cell of a stratum column as a dictionary key: None if missing, text for a list."""
-    if is_missing(cell):
-        return None
-    try:
-        hash(cell)
-    except TypeError:  # such as a list
-        return repr(cell)
-    return cell
 
 
 def _level_text(level: Hashable, *, alone: bool) -> str:
