@@ -230,10 +230,10 @@ def _quartiles(name: str, column: Column) -> dict[str, Figure]:
 
 def correlation_figure(names: Sequence[str], columns: Sequence[Column]) -> Figure:
     """Return the correlation of two variables, rounded to 0.01; withheld if it tells a record."""
-    rows = [column.records for column in columns]
-    places: list[Ints] = [np.arange(rows[0].size)] * 2
-    if not np.array_equal(*rows):
-        places = list(np.intersect1d(*rows, assume_unique=True, return_indices=True)[1:])
+    ours, theirs = (column.records for column in columns)
+    places = [np.arange(ours.size)] * 2
+    if not np.array_equal(ours, theirs):
+        _, *places = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
     n = places[0].size
     withheld = Figure(math.nan, math.inf, COARSEST_CORRELATION)
     if n < FEWEST_REPORTED or any(column.thin for column in columns):
