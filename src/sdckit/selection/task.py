@@ -19,7 +19,7 @@ from sdckit.estimation.compare import declared_of, withheld_losses
 from sdckit.kernels.ranks import TIES
 from sdckit.masking.mask_table import Job, column_steps, kept_columns, require_whole_units
 from sdckit.metrics import METRICS
-from sdckit.metrics.evaluation import Measuring, original_in
+from sdckit.metrics.evaluation import measure, original_in
 from sdckit.metrics.evaluation_result import FIGURES, SCHEMA, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.risk.attribute_disclosure import digest_of_columns, keep_columns
@@ -195,12 +195,11 @@ class Task:
         job = self.job(run.setting)
         masked = job.released(rng)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        how = Measuring(self.metrics, (), False, options, False, sampling=self.sampling, detail=self.detail)
         labels, found = iter(self.labels), []
         asked = [(self.metrics, self.original), *((one.metrics, known) for one, known in self.scenarios)]
         for metrics, original in asked:
             pairs = self._pairs(masked, run.setting, job, original)
-            found += [self._figures(how, metric, pairs, next(labels), run.setting) for metric in metrics]
+            found += [self._figures(metric, pairs, next(labels), options, run.setting) for metric in metrics]
             for pair in pairs:  # what it keeps refers to it, so that its memory would be freed late
                 pair.cache.clear()
         return np.concatenate(found)
@@ -230,14 +229,14 @@ class Task:
         return pairs
 
     def _figures(
-        self, how: Measuring, metric: Metric, pairs: list[Pair], label: str, setting: Setting
+        self, metric: Metric, pairs: list[Pair], label: str, options: dict[str, Any], setting: Setting
     ) -> Floats:
         """Return the numbers of one metric for each group of records; NaN where it does not apply."""
         none = np.full(len(self.variables) * len(FIGURES), np.nan)
         if metric.paired and not setting.paired:
             return np.tile(none, len(pairs))
         describe = table_figures if self.per_variable else whole_file_figures
-        scores = how.scores(metric, pairs, {}, label)
+        scores = measure(metric, pairs, options, label=label, sampling=self.sampling, detail=self.detail)
         return np.concatenate(
             [
                 none if score is None else np.ravel(describe(pair, score))
