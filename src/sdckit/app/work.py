@@ -1,16 +1,23 @@
-"""The work of the search process: the search of a job, with its progress and warnings sent as they come."""
+"""What a process of the page does: a search or a release, with progress and warnings sent as they come."""
 
 from __future__ import annotations
 
+import io
+import json
 import time
 import warnings
+from contextlib import redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdckit.app.opened_job import open_job
+from sdckit import cli
+from sdckit.app.job import open_job
+from sdckit.cli import faults
 from sdckit.cli.parsing import EXPECTED, error_text
-from sdckit.cli.terminal import one_line
+from sdckit.cli.terminal import Warnings, one_line
 from sdckit.core.registry import short_title
 from sdckit.core.roles import require_decided
+from sdckit.io.atomic import sha256_of
 from sdckit.job.toml import check_job
 from sdckit.progress import seconds_left
 from sdckit.selection.runner import in_use
@@ -18,8 +25,7 @@ from sdckit.selection.search import Search
 from sdckit.selection.task import available_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from sdckit.selection.search import MethodProgress
 
@@ -30,8 +36,8 @@ PATIENCE = 10.0  # seconds to wait for an earlier search in the same folder, whi
 LOOKING = 0.1  # seconds between two looks at that folder
 
 
-def run(content: dict[str, Any], send: Send) -> str | None:
-    """Run the search of a job; return the line that `sdckit recommend` prints for an error, None without."""
+def run(task: Mapping[str, Any], send: Send) -> tuple[str, dict[str, Any]]:
+    """Do a task; return the line that the command line prints for an error, empty without, and the result."""
     warned: list[str] = []
 
     def show(message: Warning | str, *_: object, **_more: object) -> None:
@@ -43,10 +49,25 @@ def run(content: dict[str, Any], send: Send) -> str | None:
 
     warnings.showwarning = show
     try:
-        _search(content, Follower(send))
+        if task["work"] == "search":
+            _search(task["job"], Follower(send))
+            return "", {}
+        return "", _release(**{name: value for name, value in task.items() if name != "work"})
     except EXPECTED as error:
-        return one_line(error_text(error))
-    return None
+        missed = "not met: " if getattr(error, "exit_code", 2) == 1 else ""
+        return one_line(f"{missed}{error_text(error)}"), {}
+    except Exception as error:  # noqa: BLE001 - a fault, whose text may hold cells
+        return f"internal error: {faults.fault_text(error)}; report it", {}
+
+
+def _release(words: list[str], report: str | None) -> dict[str, Any]:
+    """Write a release by the words of the command line; return its JSON and the SHA-256 of its report.
+
+    The file at the path of the report is not read before the release has written it: it may be any file.
+    """
+    with redirect_stdout(io.StringIO()) as printed:
+        cli.sdckit.main([*words, "--json"], prog_name="sdckit", standalone_mode=False, obj=Warnings())
+    return {"result": json.loads(printed.getvalue()), "report": sha256_of(Path(report)) if report else ""}
 
 
 def _search(content: dict[str, Any], follower: Follower) -> None:
