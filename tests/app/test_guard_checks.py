@@ -72,7 +72,9 @@ def test_a_release_imports_nothing_from_the_start_folder(tmp_path):
 
     async def ran():
         run = Running(tmp_path, "release")
-        run.start({"words": ["describe", "missing.csv"], "report": None})
+        job = {"input": {"data": "missing.csv"}, "search": {"max_risk": {"linkage": 0.1}}}
+        job |= {"command": "recommend", "output": {"output": "out.csv"}}
+        run.start({"job": job, "save_job": "", "overwrite": False})
         while run.running:  # noqa: ASYNC110 - short
             await asyncio.sleep(0.1)
         return run.state.error

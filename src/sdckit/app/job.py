@@ -10,26 +10,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdckit import cli
-from sdckit.cli import request
-from sdckit.cli.request import job_of_options, words_of_job
 from sdckit.core.registry import value_text
 from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.io import files
 from sdckit.io.formats import suffix_of
-from sdckit.job.fields import fields_of
-from sdckit.job.toml import Job, check_job, job_text
+from sdckit.request.checks import check, search_options
+from sdckit.request.options import job_options
+from sdckit.request.toml import check_job, job_of_request, job_text, request_of_job
+from sdckit.request.words import words_of_job
 from sdckit.selection.limits import search_sampling
 from sdckit.selection.task import SOFTWARE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from sdckit.app.state import Pick, State, WorkFolder
-    from sdckit.cli.request import CheckedOptions
     from sdckit.core.scenarios import Scenario
     from sdckit.io.files import Source
     from sdckit.metrics.original import Original
+    from sdckit.request.checks import Checked
+    from sdckit.request.options import Request
+    from sdckit.request.toml import Job
 
 COMMAND = "recommend"
 PLAN = ("methods", "grid")  # keys of [search] that say which settings are tried
@@ -41,11 +42,11 @@ SHORT = {OUTPUT: "-o"}
 
 @dataclass(frozen=True)
 class OpenedJob:
-    """A job, its options as the command line gives them and as they were checked, and its file."""
+    """A job, the request that it stands for and what was checked of it, and its file."""
 
     job: Job
-    given: Mapping[str, Any]
-    checked: CheckedOptions
+    given: Request
+    checked: Checked
     source: Source
 
     def search_options(self) -> dict[str, Any]:
@@ -55,11 +56,12 @@ class OpenedJob:
     @cached_property
     def _search_options(self) -> dict[str, Any]:
         """The arguments of `recommend`: the map asks for them again and again, and grids are long."""
-        return request.check_search_options(dict(self.given)) | {
+        return search_options(self.given) | {
+            "rules": self.checked.rules,
             "scenarios": self.checked.scenarios,
-            "ties": self.checked.ties,
+            "ties": self.given.ties,
             "missing": self.checked.missing,
-            "folder": self.given["folder"],
+            "folder": self.given.folder,
         }
 
     def intruders(self) -> tuple[Scenario, ...]:
@@ -76,19 +78,12 @@ class OpenedJob:
         return self.checked.prepare(self.source, "masked")
 
 
-def options_of(job: Job) -> dict[str, Any]:
-    """Return the options of `sdckit recommend` that a job stands for, by click's names of them."""
-    command = cli.sdckit.commands[COMMAND]
-    with command.make_context(COMMAND, words_of_job(job, command)) as context:
-        return dict(context.params)
-
-
 def open_job(job: Job, source: Source | None = None) -> OpenedJob:
-    """Check the options of a job and read its file, unless it was read before with the same dialect."""
-    given = options_of(job)
-    checked = request.check_options(given | {"metrics": ()}, "penalise")
+    """Check the request of a job and read its file, unless it was read before with the same dialect."""
+    given = request_of_job(job)
+    checked = check(given)
     if source is None:
-        source = files.read(given["data"], checked.dialect)
+        source = files.read(given.data, checked.dialect)
     return OpenedJob(job, given, checked.with_columns_of(given, source.frame.columns), source)
 
 
@@ -141,7 +136,7 @@ def canonical(job: Job, columns: Collection[str] = (), folder: Path = Path()) ->
 
     Defaults are left out. `columns` are those of the data file, for names with blanks at their ends.
     """
-    return job_of_options(cli.sdckit.commands[COMMAND], options_of(job), folder, columns)
+    return job_of_request(request_of_job(job), folder, columns)
 
 
 def job_file_text(job: Job, folder: Path = Path(), columns: Collection[str] = ()) -> str:
@@ -162,31 +157,22 @@ def _as_set(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def command_text(job: Job, extra: Sequence[str] = ()) -> str:
+def command_text(job: Job) -> str:
     """Return the line of `sdckit recommend` that does what a job says, to be run in the start folder.
 
-    `extra` has further words, such as --save-job and a path.
+    The data and the file to write come first; lists of columns are one word.
     """
-    return shlex.join(command_words(job, extra))
-
-
-def command_words(job: Job, extra: Sequence[str] = ()) -> list[str]:
-    """Return the words of that line: the data and the file to write first, lists of columns in one word.
-
-    A -- comes before the data only where it is needed.
-    """
-    words = words_of_job(job, cli.sdckit.commands[COMMAND])
+    words = words_of_job(job)
     data = words.pop()
     options = sorted(_joined(words[:-1]), key=lambda option: option[0] != OUTPUT)  # without --
     ordered = [word for option in options for word in _option_words(*option)]
-    if data.startswith("-"):
-        return ["sdckit", COMMAND, *ordered, *extra, "--", data]
-    return ["sdckit", COMMAND, data, *ordered, *extra]
+    whole = [*ordered, "--", data] if data.startswith("-") else [data, *ordered]
+    return shlex.join(["sdckit", COMMAND, *whole])
 
 
 def _joined(words: Iterable[str]) -> Iterator[tuple[str, str | None]]:
     """Yield options with their values, None for a flag; names of columns are joined by commas."""
-    listing = {f"--{field.key}" for field in fields_of(COMMAND) if field.kind == "names"}
+    listing = {f"--{field.key}" for field in job_options(COMMAND) if field.kind == "names"}
     found: dict[str, list[str | None]] = {}
     for word in words:
         name, equals, value = word.partition("=")

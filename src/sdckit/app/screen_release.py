@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sdckit.app import folders, job
+from sdckit.app import folders
 from sdckit.app.running import RELEASING
 from sdckit.app.screen import Form, Message, Page, kept, shown
 from sdckit.app.screen_map import is_pick
 from sdckit.app.screen_roles import undecided_text, uniques_text
 from sdckit.app.session import describe
 from sdckit.app.state import StaleError
-from sdckit.cli.gate import WHOLE
 from sdckit.core.checks import as_sentence, listed, number, shortened
 from sdckit.core.scenarios import exposed_of
-from sdckit.job.fields import fields_of
 from sdckit.metrics import METRICS
 from sdckit.record.ledger import find_overlaps
 from sdckit.record.store import Store
+from sdckit.request.limits import WHOLE
+from sdckit.request.options import job_options
 from sdckit.selection.limits import SUPPRESSED
 from sdckit.selection.points import setting_text, title_of
 
@@ -161,7 +161,11 @@ async def write(page: Page) -> Response:
         raise StaleError("another file was opened meanwhile, perhaps in another tab; nothing was written")
     if session.busy():  # asked last, as another tab may have begun meanwhile
         return page.go_to("release", "A search or a release is still running; wait for it, or stop it.")
-    task = {"words": _words(file, form), "report": content["output"].get("report")}
+    task = {
+        "job": file.job().content,
+        "save_job": form.text("save_job"),
+        "overwrite": form.ticked("overwrite"),
+    }
     session.release.start(task, _about(file))
     return page.go_to("release")
 
@@ -187,21 +191,13 @@ def job_with_paths(session: Session, file: OpenFile, form: Form) -> dict[str, An
 
 def _paths_of(content: Mapping[str, Any]) -> list[str]:
     """Return all paths of a job: those that no form shows may come from a file that somebody else wrote."""
-    paths = [field for field in fields_of("recommend") if field.kind == "path"]
+    paths = [field for field in job_options("recommend") if field.kind == "path"]
     return [path for field in paths if (path := content.get(field.section, {}).get(field.key))]
 
 
 def _about(file: OpenFile) -> tuple[Path, State]:
     """Return what a release is of: the file and the state of its job."""
     return file.path, file.state
-
-
-def _words(file: OpenFile, form: Form) -> list[str]:
-    """Return the words of the command that writes the release, without the name of the program."""
-    saved = form.text("save_job")
-    extra = ["--save-job", saved] if saved else []
-    extra += ["--overwrite"] if form.ticked("overwrite") else []
-    return job.command_words(file.job(), extra)[1:]
 
 
 NO_IDENTIFIER = "All columns are published: none is an identifier, none is left out. Check the roles."
@@ -271,7 +267,7 @@ def unseen_choices(job: Mapping[str, Any]) -> list[str]:
     """
     return [
         field.path
-        for field in fields_of("recommend")
+        for field in job_options("recommend")
         if field.key in job.get(field.section, ()) and field.key not in SHOWN.get(field.section, ())
     ]
 

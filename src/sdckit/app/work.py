@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 import time
 import warnings
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdckit import cli
 from sdckit.app.job import open_job
-from sdckit.cli import faults
-from sdckit.cli.parsing import EXPECTED, error_text
-from sdckit.cli.terminal import Warnings, one_line
+from sdckit.cli import streams
+from sdckit.cli.options import EXPECTED, error_text
+from sdckit.cli.terminal import one_line
 from sdckit.core.registry import short_title
 from sdckit.core.roles import require_decided
 from sdckit.io.atomic import sha256_of
-from sdckit.job.toml import check_job
 from sdckit.progress import seconds_left
+from sdckit.request import run as request_run
+from sdckit.request.results import as_json
+from sdckit.request.toml import check_job, request_of_job
 from sdckit.selection.runner import in_use
 from sdckit.selection.search import Search
 from sdckit.selection.task import available_cores
@@ -52,22 +51,26 @@ def run(task: Mapping[str, Any], send: Send) -> tuple[str, dict[str, Any]]:
         if task["work"] == "search":
             _search(task["job"], Follower(send))
             return "", {}
-        return "", _release(**{name: value for name, value in task.items() if name != "work"})
+        return "", _release(task["job"], task["save_job"], overwrite=task["overwrite"])
     except EXPECTED as error:
         missed = "not met: " if getattr(error, "exit_code", 2) == 1 else ""
         return one_line(f"{missed}{error_text(error)}"), {}
     except Exception as error:  # noqa: BLE001 - a fault, whose text may hold cells
-        return f"internal error: {faults.fault_text(error)}; report it", {}
+        return f"internal error: {streams.fault_text(error)}; report it", {}
 
 
-def _release(words: list[str], report: str | None) -> dict[str, Any]:
-    """Write a release by the words of the command line; return its JSON and the SHA-256 of its report.
+def _release(job: dict[str, Any], save_job: str, *, overwrite: bool) -> dict[str, Any]:
+    """Write the release of a job as `sdckit run` does; return its JSON and the SHA-256 of its report.
 
     The file at the path of the report is not read before the release has written it: it may be any file.
     """
-    with redirect_stdout(io.StringIO()) as printed:
-        cli.sdckit.main([*words, "--json"], prog_name="sdckit", standalone_mode=False, obj=Warnings())
-    return {"result": json.loads(printed.getvalue()), "report": sha256_of(Path(report)) if report else ""}
+    saved = Path(save_job) if save_job else None
+    request = request_of_job(check_job(job), save_job=saved, overwrite=overwrite, as_json=True, quiet=True)
+    found = request_run.run(request)
+    if found.missed:
+        raise found.missed
+    report = sha256_of(request.report) if request.report else ""
+    return {"result": json.loads(as_json(found.to_dict())), "report": report}
 
 
 def _search(content: dict[str, Any], follower: Follower) -> None:
