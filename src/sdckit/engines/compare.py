@@ -33,9 +33,8 @@ from sdckit.engines.plan import (
     count_rows,
     cut,
     empty_bucket_part,
-    parts_of_cells,
+    largest_gap_at_splitters,
     unrelated_ranks,
-    weighted_cells,
     with_counts,
 )
 from sdckit.engines.scan import (
@@ -324,7 +323,7 @@ def measure_ranks(
     transport: Transport, sizes: Mapping[Piece, int], wanted: Mapping[Piece, Wanted]
 ) -> dict[Piece, RankTotals]:
     """Return the totals of each piece, given its number of rows with a value in both files."""
-    nothing = Splitters.of(Rows(NONE, NONE, NONE))
+    nothing = Splitters.of(NONE, NONE, NONE)
     plans = [
         PiecePlan(piece, one, sizes[piece], nothing, nothing) for piece, one in wanted.items() if sizes[piece]
     ]
@@ -356,8 +355,9 @@ def _measure_group(transport: Transport, plans: Sequence[PiecePlan], reads: Read
     for plan in plans:
         buckets = range(plan.first_bucket, plan.first_bucket + plan.buckets)
         every = [parts.get(bucket) or empty_bucket_part(plan, bucket) for bucket in buckets]
-        cells = weighted_cells(plan) if plan.wanted.ties == "weights" else parts_of_cells(plan)
-        found[plan.piece] = _totals(plan, add_parts([*every, *cells]))
+        if plan.wanted.streams:
+            every.append(largest_gap_at_splitters(plan))
+        found[plan.piece] = _totals(plan, add_parts(every))
     return found
 
 
