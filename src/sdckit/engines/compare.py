@@ -43,11 +43,10 @@ from sdckit.engines.scan import (
     Scan,
     ScanTotals,
     SecondScan,
-    merge_details,
     merge_scans,
     shared_power,
 )
-from sdckit.engines.transport import Last, Piece, RankTotals, Reads, Stage, Transport
+from sdckit.engines.transport import Last, Piece, RankTotals, Reads, Stage, Transport, merged
 from sdckit.kernels.ranks import (
     TIES,
     RankSums,
@@ -392,7 +391,7 @@ def _counted(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> 
     blocks = transport.scan(Counting(scanned), reads, step="counting") if scanned else []
     found: dict[Piece, Counted] = {}
     for plan, parts in zip(scanned, zip(*blocks, strict=True), strict=False):
-        found[plan.piece] = reduce(Counted.plus, parts)
+        found[plan.piece] = reduce(merged, parts)
     return with_counts(
         plans, [found[plan.piece] if plan.piece in found else count_rows(plan) for plan in plans]
     )
@@ -513,7 +512,10 @@ class Comparing:
         """Return what needs means, standard deviations or bin edges, from a second scan."""
         asked = self.questions
         second = SecondScan(self.variables, bases, asked.units, asked.costs, products=asked.products)
-        return merge_details(self.transport.scan(second, self.reads, step="measuring"))
+        details: dict[Group, DetailTotals] = reduce(
+            merged, self.transport.scan(second, self.reads, step="measuring")
+        )
+        return details
 
     def _rank_totals(self, totals: Mapping[Group, ScanTotals]) -> dict[Piece, RankTotals]:
         """Return the totals of each variable that need its values in order, where any metric asks for one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from sdckit.engines.transport import (
     blocks_of_points,
     count_blocks,
     grow,
+    merged,
     without_small_blocks,
 )
 from sdckit.kernels.draws import CellDraws
@@ -139,10 +141,8 @@ def find_buckets(transport: Transport, names: tuple[str, ...], sizes: Sequence[i
     """Return buckets of at most about `largest` values for pieces of these sizes, by a sample and a count."""
     wanted = [max(1, -(-n // max(int(FULL_BUCKET * largest), 1))) for n in sizes]
     splitters = _splitters(transport, names, sizes, wanted)
-    counts = [np.zeros(cuts.number + 1, np.int64) for cuts in splitters]
-    for found in transport.scan(CountValues(names, splitters), Reads(names), step="counting ranks"):
-        for piece, numbers in found.items():
-            counts[piece] += numbers
+    found = reduce(merged, transport.scan(CountValues(names, splitters), Reads(names), step="counting ranks"))
+    counts = [found.get(piece, np.zeros(cuts.number + 1, np.int64)) for piece, cuts in enumerate(splitters)]
     bases = np.cumsum([0, *(len(one) for one in counts)]).tolist()
     return Buckets(
         tuple(
@@ -317,16 +317,9 @@ def _sum_tails(
     transport: Transport, names: tuple[str, ...], cuts: Sequence[tuple[float, float]]
 ) -> list[tuple[Beyond, Beyond]]:
     """Return number and exact sum of the values in both tails of each piece."""
-    sums = [(Beyond(), Beyond()) for _ in cuts]
-    for found in transport.scan(SumTails(names, tuple(cuts)), Reads(names), step="adding up tails"):
-        for piece, both in found.items():
-            sums[piece] = (_plus(sums[piece][0], both[0]), _plus(sums[piece][1], both[1]))
-    return sums
-
-
-def _plus(one: Beyond, other: Beyond) -> Beyond:
-    """Return number and sum of two sets of values together."""
-    return Beyond(one.number + other.number, one.total + other.total)
+    task = SumTails(names, tuple(cuts))
+    found = reduce(merged, transport.scan(task, Reads(names), step="adding up tails"))
+    return [found.get(piece, (Beyond(), Beyond())) for piece in range(len(cuts))]
 
 
 VALUES, PARTNERS, ROWS, MOVED = range(4)  # kinds of messages
@@ -446,13 +439,9 @@ class Runs:
         """First rank of the last run."""
         return max(self.n // self.k - 1, 0) * self.k
 
-    def begin(self, rank: int) -> int:
-        """Return the first rank of the run that a rank belongs to."""
-        return min(rank // self.k * self.k, self.last)
-
-    def end(self, rank: int) -> int:
-        """Return the rank after the run that a rank belongs to."""
-        return self.n if rank >= self.last else self.begin(rank) + self.k
+    def begins(self, ranks: Ints) -> Ints:
+        """Return the first rank of the run that each rank belongs to."""
+        return np.minimum(ranks // self.k * self.k, self.last)
 
     def published(self, first: int, values: Floats) -> Floats:
         """Return what is published of ascending values from rank `first` on, which make whole runs."""
@@ -475,15 +464,10 @@ class SendRuns:
         if not values.size:
             return
         number = self.buckets.piece_of(bucket)
-        piece, runs = self.buckets.pieces[number], self.runs[number]
-        first, end = piece.interval(bucket)
-        begin = runs.begin(first)
-        cut = min(runs.end(first), end) if begin < first else first  # up to there, an earlier bucket's run
-        if cut > first:
-            owner = int(piece.of_ranks(np.array([begin]))[0])
-            yield Message(owner, MOVED, (np.array([first]), values[: cut - first], rows[: cut - first]))
-        if end > cut:
-            yield Message(bucket, MOVED, (np.array([cut]), values[cut - first :], rows[cut - first :]))
+        piece = self.buckets.pieces[number]
+        ranks = piece.interval(bucket)[0] + np.arange(values.size)
+        owner = piece.of_ranks(self.runs[number].begins(ranks))
+        yield from by_bucket(owner, MOVED, ranks, values, rows)
 
 
 @dataclass(frozen=True)
@@ -498,15 +482,13 @@ class AverageRuns:
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
         yield from self.parts.passed_on(messages)
-        found = sorted(
-            (message for message in messages if message.kind == MOVED), key=lambda one: int(one.arrays[0][0])
-        )
-        if not found:
+        ranks, values, rows = joined(messages, MOVED, 3)
+        if not ranks.size:
             return
-        firsts, values, rows = joined(found, MOVED, 3)
+        order = np.argsort(ranks)  # messages come in the order of their buckets' numbers
         number = self.buckets.piece_of(bucket)
-        published = self.runs[number].published(int(firsts[0]), values)
-        yield from self.parts.sent(number % self.columns, rows, published)
+        published = self.runs[number].published(int(ranks[order[0]]), values[order])
+        yield from self.parts.sent(number % self.columns, rows[order], published)
 
 
 def touched(bucket: int, messages: Sequence[Message]) -> Iterator[Message]:

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,11 +44,10 @@ from sdckit.engines.row_parts import (
     matrix_of,
     rule_columns,
     strata_in,
-    total,
     with_products,
 )
 from sdckit.engines.source import Source
-from sdckit.engines.transport import Reads
+from sdckit.engines.transport import Reads, merged
 from sdckit.kernels.draws import CellDraws, entropy_bytes
 from sdckit.masking.mask_table import (
     NO_RULE,
@@ -170,7 +170,7 @@ class MaskJob:
         """Mask each block of rows by the method's own function."""
         bases = tuple(self.plan.basis(one, chosen) for one, chosen in zip(columns, self.options, strict=True))
         task = MaskBlock(self.method, self.names, self.options, bases, self.draws, finish)
-        return total(self.transport.scan(task, finish.reads, step="masking"))
+        return reduce(merged, self.transport.scan(task, finish.reads, step="masking"))
 
     def _parts(self) -> RowParts:
         """Return the parts of rows that are written by one task each."""
@@ -191,7 +191,7 @@ class MaskJob:
             last = FinishPart(finish, parts)
             report(CUTTING, 1.0 - CUTTING)
             found = self.transport.exchange(first, Reads(self.names), stages, last, step="masking")
-        return total(list(found.values()))
+        return reduce(merged, found.values())
 
     def _swaps(self, sizes: Sequence[int]) -> dict[int, Swap]:
         """Return the swapping of each piece; none for a method that draws nothing."""
@@ -226,7 +226,7 @@ class MaskJob:
         stage = GroupRecords(self.method, self.names, self.options, blocks, parts)
         last = FinishPart(finish, parts)
         found = self.transport.exchange(first, Reads(self.names), [stage], last, step="masking")
-        return total(list(found.values())), notes
+        return reduce(merged, found.values()), notes
 
 
 COUNTING = 0.2  # share of the progress at which masking begins

@@ -152,10 +152,6 @@ class Tally:
     values: Numbers
     pairs: Numbers
 
-    def plus(self, other: Tally) -> Tally:
-        """Return the sum of two tallies."""
-        return Tally(self.buckets + other.buckets, self.values + other.values, self.pairs + other.pairs)
-
     @cached_property
     def before(self) -> Numbers:
         """Total before each bucket of rows, and after the last one."""
@@ -503,21 +499,6 @@ class Counted(NamedTuple):
     weights: tuple[Tally, Tally] | None
     crossed: Numbers
     shares: tuple[Numbers, ...]
-
-    def plus(self, other: Counted) -> Counted:
-        """Return the sum with the tallies of other rows."""
-        weights = None
-        if self.weights is not None and other.weights is not None:
-            weights = _sums_of_tallies(self.weights, other.weights)
-        shares = tuple(a + b for a, b in zip(self.shares, other.shares, strict=True))
-        return Counted(
-            _sums_of_tallies(self.counts, other.counts), weights, self.crossed + other.crossed, shares
-        )
-
-
-def _sums_of_tallies(ours: tuple[Tally, Tally], theirs: tuple[Tally, Tally]) -> tuple[Tally, Tally]:
-    """Return the sums of two pairs of tallies."""
-    return ours[0].plus(theirs[0]), ours[1].plus(theirs[1])
 
 
 @dataclass(frozen=True)
