@@ -359,7 +359,6 @@ class SendValues:
 
     def __call__(self, block: Block) -> Iterator[Message]:
         """Yield the messages of a block of rows."""
-        yield self.parts.touches(block, 0)
         for piece, rows, values in values_by_piece(block, self.names):
             if piece not in self.skipped:
                 buckets = self.buckets.pieces[piece].of_values(values, rows + block.first)
@@ -389,11 +388,9 @@ class SwapValues:
     """Stage: send each value to the rank that it swaps with, and keep the rows in the order of ranks."""
 
     buckets: Buckets
-    parts: RowParts
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
-        yield from touched(bucket, messages)
         values, rows = _sorted(messages)
         if not values.size:
             return
@@ -417,7 +414,6 @@ class ReturnSwapped:
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
-        yield from self.parts.passed_on(messages)
         (rows,) = joined(messages, ROWS, 1)
         if rows.size:
             places, moved = joined(messages, MOVED, 2)
@@ -454,12 +450,10 @@ class SendRuns:
     """Stage: send sorted values to the bucket in which their run begins."""
 
     buckets: Buckets
-    parts: RowParts
     runs: Mapping[int, Runs]
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
-        yield from touched(bucket, messages)
         values, rows = _sorted(messages)
         if not values.size:
             return
@@ -481,7 +475,6 @@ class AverageRuns:
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
-        yield from self.parts.passed_on(messages)
         ranks, values, rows = joined(messages, MOVED, 3)
         if not ranks.size:
             return
@@ -489,22 +482,6 @@ class AverageRuns:
         number = self.buckets.piece_of(bucket)
         published = self.runs[number].published(int(ranks[order[0]]), values[order])
         yield from self.parts.sent(number % self.columns, rows[order], published)
-
-
-def touched(bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
-    """Yield the messages that name parts of rows again, to the same bucket of the next stage."""
-    for message in messages:
-        if message.kind < 0:
-            yield message._replace(bucket=bucket)
-
-
-def stages_of(
-    how: str, buckets: Buckets, parts: RowParts, columns: int, runs: Mapping[int, Runs]
-) -> list[Any]:
-    """Return the stages of rank swapping ("swap") or individual ranking ("runs")."""
-    if how == "swap":
-        return [SwapValues(buckets, parts), ReturnSwapped(buckets, parts, columns)]
-    return [SendRuns(buckets, parts, runs), AverageRuns(buckets, parts, runs, columns)]
 
 
 EXACT = 1_000_000  # most records among which MDAV forms groups at once
@@ -601,11 +578,9 @@ class SendRecords:
 
     names: tuple[str, ...]
     blocks: Blocks
-    parts: RowParts
 
     def __call__(self, block: Block) -> Iterator[Message]:
         """Yield the messages of a block of rows."""
-        yield self.parts.touches(block, 0)
         for stratum, rows, values in present_records(block, self.names):
             yield from by_bucket(self.blocks.of(stratum, values), 0, rows + block.first, *values.T)
 
@@ -622,7 +597,6 @@ class GroupRecords:
 
     def __call__(self, number: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a block of similar records."""
-        yield from self.parts.passed_on(messages)
         rows, *columns = joined(messages, 0, 1 + len(self.names))
         if not rows.size:
             return

@@ -91,10 +91,10 @@ class Splitters:
     order: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
-    def of(cls, *keys: Floats) -> Splitters:
+    def of(cls, first: Floats, second: Floats, row: Floats) -> Splitters:
         """Return splitters in the order of their keys."""
-        order = _sorted_keys((keys[0], keys[1], keys[2]))
-        return cls(*(key[order] if key.size else key for key in keys), order)
+        order = _sorted_keys((first, second, row))
+        return cls(first[order], second[order] if second.size else second, row[order], order)
 
     @property
     def number(self) -> int:
@@ -274,7 +274,7 @@ def rank_part(rows: RankedRows, ends: Sequence[int], *, expected: bool) -> Part:
     ranks = dict.fromkeys(("average", "min", "max"), average)
     if rows.tied:
         gaps = np.empty(rows.r.size, np.int64)
-        _largest_gaps2(*rows, *ends, gaps)
+        _largest_gaps2(*rows, ends[0], ends[1], gaps)
         ranks |= {"min": gap_distance(2 * (rows.r - rows.s)), "max": gap_distance(gaps)}
     floats = {"expected": float(_expected_sum(*rows[1:3], *rows[4:]))} if expected else {}
     return Part(ranks, _tie_sums(rows.length, rows.other_length), floats)
@@ -460,7 +460,7 @@ class PiecePlan:
 class Sampling:
     """A task that draws rows of some pieces from each block, each row with the same chance.
 
-    Which rows are drawn depends on their numbers alone, so that a task that runs again draws the same ones.
+    Which rows are drawn depends on the block's number alone, so that a task that runs again draws the same.
     """
 
     plans: Sequence[PiecePlan]
@@ -468,19 +468,10 @@ class Sampling:
 
     def __call__(self, block: Block) -> list[Rows]:
         """Return the drawn rows of each piece."""
-        numbers = scrambled(np.arange(block.first, block.first + block.rows, dtype=np.uint64))
-        chances = (numbers >> np.uint64(11)) * 2.0**-53
+        chances = np.random.default_rng(block.first).random(block.rows)
         return [
             plan.rows(block, chances < share) for plan, share in zip(self.plans, self.shares, strict=True)
         ]
-
-
-def scrambled(numbers: Array) -> Array:
-    """Return 64-bit numbers that look random, one for each given number (the finaliser of SplitMix64)."""
-    found = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(found ^ (found >> np.uint64(31)))
 
 
 def cut(plan: PiecePlan, sample: Rows, bucket_rows: int) -> PiecePlan:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sdckit.core.table import Table
     from sdckit.engines.files import PartWriter
     from sdckit.engines.source import Source
-    from sdckit.engines.transport import Array, Block, Transport
+    from sdckit.engines.transport import Array, Block, First, Stage, Transport
     from sdckit.rules.rules import Rules
 
 
@@ -328,9 +328,6 @@ def rule_columns(transport: Transport, found: Rules, strata: int) -> WholeFile:
     return WholeFile(decimals, whole.powers * spread_of_sums(squares, whole.seen))
 
 
-TOUCH = -1  # kind of a message that only says that a part of rows exists
-
-
 @dataclass(frozen=True)
 class RowParts:
     """Parts of `width` consecutive rows of a file with `rows` rows."""
@@ -347,22 +344,6 @@ class RowParts:
         """Return the rows of a part."""
         first = part * self.width
         return BlockRef(first, min(self.width, self.rows - first))
-
-    def touches(self, block: Block, bucket: int) -> Message:
-        """Return a message to a bucket that names the parts that begin in a block.
-
-        A part whose cells are all missing gets no value, and must be written all the same.
-        """
-        first = -(-block.first // self.width)
-        last = -(-(block.first + block.rows) // self.width)
-        return Message(bucket, TOUCH, (np.arange(first, last),))
-
-    def passed_on(self, messages: Sequence[Message]) -> Iterator[Message]:
-        """Yield a message to each part that the messages name."""
-        for message in messages:
-            if message.kind == TOUCH:
-                for part in message.arrays[0].tolist():
-                    yield Message(part, TOUCH, ())
 
     def sent(self, kind: int, rows: Ints, *columns: Floats) -> Iterator[Message]:
         """Yield values with their row numbers to the parts that hold these rows."""
@@ -387,7 +368,7 @@ def joined(messages: Sequence[Message], kind: int, arrays: int) -> tuple[Array, 
 class FinishPart:
     """Last stage: put the values of a part of rows together, finish and write them.
 
-    The kind of a message is the number of its column, or ALL for values of all columns.
+    The kind of a message is the number of the first column that it has values of.
     """
 
     finish: Finish
@@ -398,8 +379,19 @@ class FinishPart:
         ref = self.parts.ref(part)
         masked = np.full((ref.rows, len(self.finish.names)), np.nan, order="F")
         for message in messages:
-            if message.kind != TOUCH:
-                rows = message.arrays[0] - ref.first
-                for j, values in enumerate(message.arrays[1:], message.kind):
-                    masked[rows, j] = values
+            rows = message.arrays[0] - ref.first
+            for j, values in enumerate(message.arrays[1:], message.kind):
+                masked[rows, j] = values
         return self.finish.part(ref, masked)
+
+
+def finish_parts(
+    transport: Transport, first: First, stages: Sequence[Stage], last: FinishPart
+) -> FinishCounts:
+    """Mask by an exchange whose last stage finishes parts of rows; return what was counted in all of them."""
+    names = last.finish.names
+    found = transport.exchange(first, Reads(names), stages, last, step="masking")
+    for part in range(-(-last.parts.rows // last.parts.width)):
+        if part not in found:  # no message came: all its cells are missing
+            found[part] = last(part, ())
+    return reduce(merged, [found[part] for part in sorted(found)])
