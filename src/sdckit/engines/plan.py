@@ -713,9 +713,6 @@ def largest_gap_at_splitters(plan: PiecePlan) -> Part:
     return Part(largest={"gap": int(np.abs(gaps).max(initial=0))})
 
 
-NAMES = ("level", "quantile gaps", "marginal", "permutation")
-
-
 class RankRun(NamedTuple):
     """Values at consecutive ranks from `first` on, with the tie block that each belongs to.
 
