@@ -23,7 +23,7 @@ from sdckit.kernels.ranks import TIES
 from sdckit.masking import column_steps
 from sdckit.masking.mask_table import require_whole_units
 from sdckit.metrics import METRICS
-from sdckit.metrics.evaluation import original_in, score_within_strata
+from sdckit.metrics.evaluation import measure, original_in
 from sdckit.metrics.evaluation_result import FIGURES, SCHEMA, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.risk.attribute_disclosure import digest_of_columns, keep_columns
@@ -307,19 +307,9 @@ class Task:
         self, label: str, metric: Metric, pairs: list[Pair], options: dict[str, Any], *, rows: bool
     ) -> list[Any]:
         """Return the numbers of one metric for each group of records; NaN where it does not apply."""
-
-        def measure() -> list[Score | None]:
-            """Return the metric's scores on the whole file and on each stratum."""
-            scores: list[Score | None] = []
-            for pair in pairs:
-                try:
-                    fits = rows or not metric.paired
-                    scores.append(metric.score_with(pair, options, detail=self.detail) if fits else None)
-                except checks.NotApplicable:
-                    scores.append(None)
-            return [score_within_strata(metric, scores, pairs), *scores[1:]]
-
-        scores = measure() if self.sampling is None else self.sampling.scores(label, pairs, measure)
+        scores: list[Score | None] = [None] * len(pairs)
+        if rows or not metric.paired:
+            scores = measure(metric, pairs, options, label=label, sampling=self.sampling, detail=self.detail)
         none = np.full(len(self.variables) * len(FIGURES), np.nan)
         describe = table_figures if self.per_variable else whole_file_figures
         return [
