@@ -23,7 +23,7 @@ from sdckit.selection.release import make_release, method_sentence, plan_of_sear
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sdckit.app.opened_job import OpenedJob
+    from sdckit.app.job import OpenedJob
     from sdckit.arrays import Floats
     from sdckit.metrics.evaluation_result import Evaluation, Knowledge
     from sdckit.metrics.original import Original

@@ -50,7 +50,7 @@ def python_text(job: Job) -> str:
     content = job.content
     output, private = (content.get(section, {}) for section in ("output", "private"))
     data, dialect = content["input"]["data"], _dialect(content["input"])
-    imports = ["from sdckit.io.dialect import Dialect"] if dialect else []
+    imports = ["from sdckit.io.formats import Dialect"] if dialect else []
     text = SCRIPT.format(
         imports="\n".join([*imports, "from sdckit.io.files import read"]),
         note=NOTES.get(suffix_of(PurePath(data)), "As the commands read it."),
