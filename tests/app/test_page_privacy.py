@@ -15,7 +15,7 @@ from sdckit.app.state import Past, StaleError, State
 from sdckit.core.checks import hidden_cells
 from sdckit.report.privacy import THRESHOLD, count_by_bins, lasting_edges
 from sdckit.request.toml import plain_value
-from sdckit.selection.checkpoint import Checkpoint, read_records
+from sdckit.selection.runner import Checkpoint, read_records
 
 RECORDS = 60
 GOAL = {"risk-linkage": "0.3", "minimise": "brmae", "method": ["mdav"]}
