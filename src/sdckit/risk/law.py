@@ -478,14 +478,15 @@ class Reading:
         One by cells and one by ranks: normal estimates differ by the scales of single cells only. Where
         these differ much, as under multiplicative noise, one by sizes, too.
         """
-        weights = {
-            name: weight
+        formed = [
+            (weight, one, self.read[name])
             for (name, one), weight in zip(self.law.estimates.items(), self.law.weights, strict=True)
             if isinstance(one, Normal | RankMoves)
-        }
-        weighty = [name for name in weights if weights[name] >= 0.1 * max(weights.values())]
-        kinds = {type(self.law.estimates[name]): name for name in sorted(weighty, key=weights.__getitem__)}
-        found = [_space_of(self.law.estimates[name], self.read[name]) for name in kinds.values()]
+        ]
+        formed.sort(key=lambda entry: entry[0])
+        weighty = [entry for entry in formed if entry[0] >= 0.1 * formed[-1][0]]
+        kinds = {type(one): (one, read) for _, one, read in weighty}
+        found = [_space_of(one, read) for one, read in kinds.values()]
         return found + ([_space_of_sizes(self.law.local, self.read["local"])] if self.uneven else [])
 
     @property
@@ -504,7 +505,7 @@ class Reading:
         return found
 
 
-def _space_of(one: Estimate, read: Floats) -> tuple[Floats, Floats]:
+def _space_of(one: Normal | RankMoves, read: Floats) -> tuple[Floats, Floats]:
     """Return the points of published rows and of originals that an estimate compares."""
     if isinstance(one, RankMoves):
         return np.nan_to_num(read / one.limits), np.nan_to_num(one.ranks / one.limits)
