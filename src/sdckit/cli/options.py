@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sdckit.request.options import Option
 
 ORDER = (  # of the sections in the help of a command; options that no job has come last
-    *("masking", "search", "output", "private", "rules", "scenario", "roles", "recode"),
+    *("output", "masking", "search", "private", "rules", "scenario", "roles", "recode"),
     *("measures", "engine", "input", ""),
 )
 WORD = re.compile(r"--?[\w-]+ (?:'[^']*'|[^\s-]\S*)|(?:'[^']*'|\S)+")  # an option goes with its value
