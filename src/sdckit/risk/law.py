@@ -365,7 +365,7 @@ def _add_own(
                     distance = (read[u, j] - shadows[i, s, j]) ** 2
                     square += distance
                     cells[j] += width[j] / (distance + width[j] ** 2)
-            total += square ** (-(used + 1) / 2)
+            total += float(square) ** (-(used + 1) / 2)
         if together == 1:
             found[e] += math.log(total)
         else:
