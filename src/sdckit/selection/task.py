@@ -147,6 +147,11 @@ class Task:
         ]
 
     @cached_property
+    def measures_risks(self) -> bool:
+        """True if an intruder looks at the masked files, who knows what the setting discloses."""
+        return bool(self.scenarios) or any(metric.family == "risk" for metric in self.metrics)
+
+    @cached_property
     def identity(self) -> dict[str, Any]:
         """Digest of the data and all options; finished runs are used again only if it is equal."""
         original, declared = self.whole.original, declared_of(self.whole.original)
@@ -283,19 +288,20 @@ class Task:
         whole = Pair(
             original,
             masked,
-            None if self.strata else self.whole.width(setting),
             rules=None if edits is None else edits.public_rules,
-            disclosure=replace(setting.disclosure, by=original.roles.by if self.strata else ()),
             strata=[(part.name, part.rows) for part in self.strata if part.rows is not None],
             remask=lambda rng: self._release(setting, edits, rng),
             trial=True,
         )
-        parts = [
-            (part, whole.take(part.rows, part.original)) for part in self.strata if part.rows is not None
-        ]
-        for part, pair in parts:
-            pair.window = part.width(setting)
-        return [whole, *(pair for _, pair in parts)]
+        if self.measures_risks:  # what an intruder is told takes longer to find than a loss
+            whole.disclosure = replace(setting.disclosure, by=original.roles.by if self.strata else ())
+            whole.window = None if self.strata else self.whole.width(setting)
+        pairs = [whole]
+        for part in self.strata:
+            if part.rows is not None:
+                pairs.append(whole.take(part.rows, part.original))
+                pairs[-1].window = part.width(setting) if self.measures_risks else None
+        return pairs
 
     def _edits_for(self, setting: Setting) -> Edits | None:
         """Return the edit rules for masking with a setting, which may leave some columns unmasked."""
