@@ -17,7 +17,8 @@ Sums = tuple[Any, Any, Any]  # of |r - s|, and of (r - s)**2 in two halves; rank
 
 SMALL = 4096  # rows below which numpy sorts a single column: a kernel takes longer to compile than it saves
 BITS = 8  # bits of a digit: its 256 places stay in the fastest cache
-SPARE = 8  # bits beyond those that number the rows: so many leading bits tell most values apart
+SPARE = 4  # bits beyond those that number the rows: so many leading bits tell most values apart
+WIDE = 60  # bits of keys on both sides of 0: sign and exponent take so many that further ones must do that
 MOVES = 8  # steps a row, on average, after which the sort by few digits is given up
 COUNTABLE = 1 << 16  # values on a grid of fewer places are counted instead of sorted
 RULES = ("average", "first", "last", "expected")  # the tie rules that one sort by row answers
@@ -213,11 +214,13 @@ def sort_keys(keys: UInt64s, labels: Labels, width: int, to: UInt64s, out: Label
     """Return keys of `width` bits, sorted, and their labels, equal keys in the order given; uses up all four.
 
     Few leading digits put most keys into place, and insertion the others. Where too many share these digits,
-    as those of values on both sides of 0 do, one more digit is tried, and where these are too few as well, as
-    beside a value that is far away, the keys are sorted by all digits.
+    as beside a value that is far away, the keys are sorted by all digits.
     """
-    place, enough, more = np.empty(1 << BITS, np.int64), min(width, SPARE), BITS
-    while keys.size >> (enough - SPARE) and enough < width:
+    place, spare = np.empty(1 << BITS, np.int64), SPARE
+    if width > WIDE:
+        spare += BITS
+    enough = min(width, spare)
+    while keys.size >> (enough - spare) and enough < width:
         enough += 1
     while True:
         digits = (enough + BITS - 1) // BITS
@@ -227,7 +230,7 @@ def sort_keys(keys: UInt64s, labels: Labels, width: int, to: UInt64s, out: Label
             keys, labels, to, out = to, out, keys, labels
         if low == 0 or _insert(keys, labels, MOVES * keys.size):
             return keys, labels
-        enough, more = min(digits * BITS + more, width), width
+        enough = width
 
 
 @kernel
@@ -252,10 +255,10 @@ def _label_type(largest: int) -> Any:
 @kernel
 def _write_starts(keys: UInt64s, first: Ints) -> None:
     """Write for each position where its tie block begins."""
-    begin = np.int64(0)
+    begin: Int = np.int64(0)
     first[:1] = 0
     for j in range(1, keys.size):
-        begin = max(begin, j * np.int64(keys[j] != keys[j - 1]))  # not an "if", which is hard to predict
+        begin = j if keys[j] != keys[j - 1] else begin  # no "if" statement, which is hard to predict
         first[j] = begin
 
 
@@ -464,7 +467,7 @@ class ColumnStack:
         rule = "average" if ties == "expected" else ties
         absolute2, squared4 = _stack_sums(self.ranks2(rule), masked.order, masked.first, RULES.index(rule))
         n = self.values.shape[1]
-        lost = self.tie_sums + masked.tie_sums if ties == "expected" else np.zeros(1)
+        lost = self.tie_sums + masked.tie_sums if ties == "expected" else np.zeros(1, np.int64)
         if not lost.any():
             return RankSums(n, absolute2, squared4)
         expected = _expected_sums(*self.blocks, masked.order, masked.first, lost)
@@ -757,38 +760,6 @@ class AlignedColumn:
         lengths = self.column.last[self.label] - self.column.first[self.label] + 1.0
         others = self.last - self.first + 1.0
         return middle**2 + (lengths**2 - 1) / 12 + (others**2 - 1) / 12
-
-    def squared_variance(self) -> float:
-        """Return the exact variance of brMSE under independent random tie-breaking; 0 without ties."""
-        if self.n < 2 or not self.has_ties:
-            return 0.0
-        return 4.0 * self._product_variance() / largest_squared(self.n) ** 2
-
-    def _product_variance(self) -> float:
-        """Return the variance of the sum of R * S over random tie-breakings."""
-        block, other = self.column.first[self.label], self.first
-        length = self.column.last[self.label] - block + 1.0
-        other_length = self.last - other + 1.0
-        middle = self.column.middle2[self.label] / 2.0
-        other_middle = (self.first + self.last) / 2.0
-        total = np.sum((length + 1) * length / 12 * _squares_within(block, other_middle) / length)
-        total += np.sum(
-            (other_length + 1) * other_length / 12 * _squares_within(other, middle) / other_length
-        )
-        _, index, count = np.unique(block * self.n + other, return_index=True, return_counts=True)
-        variance = (length[index] ** 2 - 1) / 12 * (other_length[index] ** 2 - 1) / 12
-        free = (length[index] - 1) * (other_length[index] - 1)
-        joint = np.divide(count * (count - 1.0) * variance, free, out=np.zeros_like(variance), where=free > 0)
-        return float(total + np.sum(count * variance + joint))
-
-
-def _squares_within(block: Ints, values: Floats) -> Floats:
-    """Return the sum of squares round the mean of each block, repeated on every row of the block."""
-    _, number = np.unique(block, return_inverse=True)
-    count = np.bincount(number)
-    mean = np.bincount(number, weights=values) / count
-    squares: Floats = np.bincount(number, weights=(values - mean[number]) ** 2).astype(np.float64)
-    return squares[number]
 
 
 @kernel
