@@ -21,7 +21,7 @@ from maskings import sorted_columns, table
 from sdckit.app.opened_job import open_job
 from sdckit.app.panel import make_panel
 from sdckit.core.randomness import fresh_entropy
-from sdckit.job.toml import check_job
+from sdckit.request.toml import check_job
 from timing import Row, row, seconds
 
 if TYPE_CHECKING:

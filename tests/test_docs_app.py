@@ -6,7 +6,7 @@ from pathlib import Path
 from sdckit.app import session
 from sdckit.app.screen import STEPS
 from sdckit.app.state import HISTORY, MOST_STATES, SUFFIX
-from sdckit.cli.groups import app
+from sdckit.cli import app
 
 HERE = Path(__file__).parent.parent
 PAGE = (HERE / "docs" / "reference" / "app.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.cli import evaluate, mask
-from sdckit.cli.engine_commands import EVALUATING, ONLY_MASKING
+from sdckit.request.options import OPTIONS
 
 HERE = Path(__file__).parent.parent
 PAGE = (HERE / "docs" / "reference" / "large-files.md").read_text(encoding="utf-8")
@@ -28,7 +28,8 @@ def test_the_page_names_the_losses_and_options_that_engines_have_not():
     assert all(f"`{name}`" in REFUSED for name in left_out)
     given = {option.name: option.opts[0] for command in (evaluate, mask) for option in command.params}
     told_apart = {"keep_order", "crosswalk", "numbered"}  # of `mask`: only beside --release, which is named
-    assert all(f"`{given[name]}`" in REFUSED for name in {*EVALUATING, *ONLY_MASKING} - told_apart)
+    refused = {one.name for one in OPTIONS.values() if one.in_memory}
+    assert all(f"`{given[name]}`" in REFUSED for name in refused - told_apart)
 
 
 @pytest.mark.parametrize(

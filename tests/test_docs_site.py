@@ -19,8 +19,8 @@ import sdckit as sdc
 from browser import DESKTOP, PHONE
 from sdckit.cli import sdckit as group
 from sdckit.cli import streams
-from sdckit.cli.json_output import schemas
-from sdckit.job.fields import FIELDS, SECTIONS
+from sdckit.request.options import JOB_OPTIONS, SECTIONS
+from sdckit.request.results import schemas
 
 pytestmark = pytest.mark.long
 
@@ -95,12 +95,12 @@ def test_every_metric_method_and_parameter_is_documented(sections, records):
 
 
 def test_every_key_of_job_files_is_documented(sections):
-    for field in FIELDS:
+    for field in JOB_OPTIONS:
         text = sections["job-file", field.section]
         assert field.path in text
         assert field.text in text
-        assert all(has(text, command) for command in field.commands)
-    assert {field.section for field in FIELDS} == set(SECTIONS)
+        assert all(has(text, command) for command in field.jobs)
+    assert {field.section for field in JOB_OPTIONS} == set(SECTIONS)
 
 
 def keys(schema):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from run_page import run_page
-from sdckit.job.toml import read_job
+from sdckit.request.toml import read_job
 from transcripts import BLOCK, assert_printed
 
 FILE = Path(__file__).parent.parent / "docs" / "tutorial.md"

@@ -32,7 +32,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from sdckit.cli import commands, main
+from sdckit.cli import main, show
 from sdckit.masking import METHODS
 from sdckit.record.store import Store, digest_of_file
 
@@ -49,7 +49,7 @@ WRITING = 120.0  # seconds for a release that is being written
 WORK, CELLS = "data-sdckit", "cells.bin"
 GOAL = {"risk-linkage": "0.3", "minimise": "brmae"}
 RELEASE = {"output": "out.csv", "report": "report.html", "save_job": "saved.toml"}
-WARMED = commands  # imported here, so that no command spends its time on imports
+WARMED = show  # imported here, so that no command spends its time on imports
 ROWS = 60
 SHOWN = 3000  # characters of a traceback
 TABLE = Path("out/sweep.csv")

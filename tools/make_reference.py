@@ -15,8 +15,8 @@ import reference_commands
 import reference_lists
 import reference_python
 import sdckit
-from sdckit.cli import json_output as json_schemas
 from sdckit.core.registry import functions_of
+from sdckit.request import results as json_schemas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def stubs() -> dict[Path, str]:
 
 def schemas() -> dict[Path, str]:
     """Return the JSON schemas of jobs and of outputs, by the files they are shipped in."""
-    folder = PACKAGE / "cli" / json_schemas.FOLDER
+    folder = PACKAGE / "request" / json_schemas.FOLDER
     return {
         folder / f"{name}.json": json_schemas.text_of(schema)
         for name, schema in json_schemas.schemas().items()

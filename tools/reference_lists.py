@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reference_text import MADE, page, plain, table
-from sdckit.cli.json_output import schemas
 from sdckit.core.registry import range_text
-from sdckit.job.fields import FIELDS, KINDS, SECTIONS
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
+from sdckit.request.options import JOB_OPTIONS, KINDS, SECTIONS
+from sdckit.request.results import schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,8 +141,8 @@ def job_file() -> str:
     parts = ["# Job files", MADE, JOBS]
     for section, text in SECTIONS.items():
         rows = [
-            [f"`{one.path}`", one.text, KINDS[one.kind][0].replace("|", "or"), ", ".join(one.commands)]
-            for one in FIELDS
+            [f"`{one.path}`", one.text, KINDS[one.kind][0].replace("|", "or"), ", ".join(one.jobs)]
+            for one in JOB_OPTIONS
             if one.section == section
         ]
         parts += [f"## {section}", _capital(text) + ".", table(["key", "what it is", "give", "for"], rows)]

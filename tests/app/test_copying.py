@@ -17,8 +17,8 @@ from sdckit.app.opened_job import open_job
 from sdckit.app.run_job import canonical, effective_job, job_file_text
 from sdckit.app.state import Pick, State, WorkFolder
 from sdckit.cli import sdckit as commands
-from sdckit.cli.request import job_of_options
-from sdckit.job.toml import check_job
+from sdckit.request.toml import check_job, job_of_request
+from sdckit.request.words import request_of_words
 from sdckit.selection.runner import SearchFolder
 
 BASE = {
@@ -47,7 +47,7 @@ def given_by(line, columns=()):
     assert words[:2] == ["sdckit", "recommend"]
     command = commands.commands["recommend"]
     with command.make_context("recommend", words[2:]) as context:
-        return job_of_options(command, context.params, Path(), columns)
+        return job_of_request(request_of_words("recommend", context.params), Path(), columns)
 
 
 LETTERS = st.sampled_from(

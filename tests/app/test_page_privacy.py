@@ -12,9 +12,9 @@ from sdckit.app.pages import make_app
 from sdckit.app.release_checks import unseen_choices
 from sdckit.app.session import Session
 from sdckit.app.state import Past, StaleError, State
-from sdckit.cli.request import plain_value
 from sdckit.core.checks import hidden_cells
 from sdckit.report.privacy import THRESHOLD, count_by_bins, lasting_edges
+from sdckit.request.toml import plain_value
 from sdckit.selection.checkpoint import Checkpoint, read_records
 
 RECORDS = 60

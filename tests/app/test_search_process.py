@@ -20,8 +20,8 @@ from sdckit.app.opened_job import open_job
 from sdckit.app.search import GONE, RunningSearch, SearchState
 from sdckit.app.search_work import Follower, wait_for_others
 from sdckit.core.registry import METHODS
-from sdckit.job.toml import check_job
 from sdckit.metrics.evaluation_result import FIGURES
+from sdckit.request.toml import check_job
 from sdckit.selection.runner import CELLS, SEARCH_PLAN, SearchFolder
 from sdckit.selection.search import Search
 from stopping import MARK, assert_no_process_left, wait_until
@@ -65,7 +65,7 @@ SERVER = f"""
 import asyncio, json, sys
 from pathlib import Path
 from sdckit.app import search
-from sdckit.job.read import check_job
+from sdckit.request.toml import check_job
 search.PROGRAM = ("-c", {DRIVER!r})
 async def serve():
     running = search.RunningSearch(Path.cwd())

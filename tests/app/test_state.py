@@ -20,7 +20,7 @@ from cases import each
 from command import environment
 from sdckit.app import state as module
 from sdckit.app.state import History, Past, Pick, StaleError, State, WorkFolder, first_state
-from sdckit.job.draft import draft_text
+from sdckit.request.draft import draft_text
 
 JOB = {
     "command": "recommend",

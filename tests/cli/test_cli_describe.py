@@ -8,7 +8,7 @@ import pytest
 
 import command
 import described_files
-from sdckit.cli.describing import options_text
+from sdckit.cli.describe import options_text
 
 
 @pytest.fixture

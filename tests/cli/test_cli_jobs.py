@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,10 +16,18 @@ import sdckit as sdc
 from cases import each
 from command import good, run_here
 from sdckit.cli import sdckit as commands
-from sdckit.cli.json_output import schemas
-from sdckit.cli.request import job_of_options, words_of_job
-from sdckit.job.fields import LEFT_OUT, fields_of
-from sdckit.job.toml import check_job, job_text, public_job_text, read_job, toml_text
+from sdckit.request.options import COMMANDS, OPTIONS, Request, options_of
+from sdckit.request.results import schemas
+from sdckit.request.toml import (
+    check_job,
+    job_of_request,
+    job_text,
+    public_job_text,
+    read_job,
+    request_of_job,
+    toml_text,
+)
+from sdckit.request.words import request_of_words, spelled_as, words_of_job
 
 SAVING = [name for name, one in commands.commands.items() if any(p.name == "save_job" for p in one.params)]
 SEARCH = "recommend survey.csv -o r.csv --columns rent"
@@ -44,71 +53,71 @@ GIVEN = {  # values as click hands them over, by the kind of the key
 
 def given_to(name):
     """Every option and argument of a command with a value that is not its default."""
-    fields = {("original" if (name, f.name) == ("evaluate", "data") else f.name): f for f in fields_of(name)}
     left = {"seed": 7, "overwrite": True, "quiet": True, "as_json": True, "as_csv": True}
     left |= {"save_job": Path("job.toml")}
     left |= {"made_by_command": "cp {input} {output}", "made_by_seconds": "9"}
-    return {p.name: GIVEN[fields[p.name].kind] if p.name in fields else left[p.name] for p in params(name)}
-
-
-def params(name):
-    return commands.commands[name].params
+    return {one.name: left[one.name] if one.unjobbed else GIVEN[one.kind] for one in options_of(name)}
 
 
 def parsed(name, words):
     """What click makes of the words of a command."""
     parent = click.Context(commands, **commands.context_settings)  # else click caches another help option
-    return commands.commands[name].make_context(name, list(words), parent=parent).params
+    params = commands.commands[name].make_context(name, list(words), parent=parent).params
+    return request_of_words(name, params)
+
+
+def settled(request):
+    """A request whose paths and names can be compared."""
+    found = {}
+    for option in options_of(request.command):
+        value = getattr(spelled_as(request, ()), option.name)
+        if isinstance(value, Path):
+            value = value.resolve()
+        elif option.kind == "paths":
+            value = [path.resolve() for path in value]
+        found[option.name] = value
+    return found
 
 
 def test_the_commands_that_save_jobs():
-    assert SAVING == ["mask", "evaluate", "sweep", "recommend"]
+    assert [*COMMANDS] == SAVING
 
 
-@pytest.mark.parametrize("name", SAVING)
-def test_every_option_is_in_the_table_of_keys_or_left_out(name):
-    known = {"original" if (name, f.name) == ("evaluate", "data") else f.name for f in fields_of(name)}
-    assert known | {p.name for p in params(name) if p.name in LEFT_OUT} == {p.name for p in params(name)}
-    assert not known & {*LEFT_OUT}
+def test_an_option_is_in_jobs_or_says_why_not():
+    asked = {one.name: bool(one.section) for one in OPTIONS.values() if {*one.commands} & {*COMMANDS}}
+    assert asked == {name: not OPTIONS[name].unjobbed for name in asked}
+    for name in COMMANDS:
+        assert {p.name for p in commands.commands[name].params} == {one.name for one in options_of(name)}
 
 
 @each("name", SAVING)
 @each("folder", ["", "jobs", "jobs/deep"])
 def test_options_to_job_to_options_is_the_identity(name, folder):
-    given = given_to(name)
-    job = job_of_options(commands.commands[name], given, Path(folder))
+    request = request_of_words(name, given_to(name))
+    default = Request(command=name)
+    assert all(getattr(request, one.name) != getattr(default, one.name) for one in options_of(name))
+    job = job_of_request(request, Path(folder))
     again = check_job(tomllib.loads(job_text(job)), Path(folder))
-    found = parsed(name, words_of_job(again, commands.commands[name]))
-    for parameter in params(name):
-        option, value = parameter.name, given[parameter.name]
-        if option in LEFT_OUT:
-            assert not found[option], option
-        elif isinstance(value, Path):
-            assert Path(found[option]).resolve() == value.resolve(), option
-        elif isinstance(value, tuple) and isinstance(value[0], Path):
-            assert [one.resolve() for one in found[option]] == [one.resolve() for one in value]
-        else:
-            assert str(found[option]) == str(value), option
+    unjobbed = {one.name: one.default for one in options_of(name) if one.unjobbed}
+    expected = settled(replace(request, **unjobbed))
+    assert settled(request_of_job(again)) == expected
+    assert settled(parsed(name, words_of_job(again))) == expected
 
 
 @pytest.mark.parametrize("name", SAVING)
 def test_defaults_are_left_out_and_come_back(name):
-    needed = {"limits": ("linkage=0.1",), "method": "mdav", "output": Path("out.csv"), "data": Path("a.csv")}
-    needed |= {"original": Path("a.csv"), "masked": (Path("b.csv"),)}
     words = {"mask": "a.csv -o out.csv --method mdav", "evaluate": "a.csv b.csv", "sweep": "a.csv -o out.csv"}
     given = parsed(name, words.get(name, "a.csv -o out.csv --max-risk linkage=0.1").split())
-    job = job_of_options(commands.commands[name], given)
-    kept = {field.name for field, _ in job.values()} | {"original"}
-    assert kept <= {*needed, "release"} | {"original"}
-    assert parsed(name, words_of_job(check_job(job.content), commands.commands[name])) == given
+    job = job_of_request(given)
+    kept = {option.name for option, _ in job.values()}
+    assert kept <= {"limits", "method", "output", "data", "masked", "release"}
+    assert settled(parsed(name, words_of_job(check_job(job.content)))) == settled(given)
+    assert settled(request_of_job(check_job(job.content))) == settled(given)
 
 
 def test_names_with_blanks_are_kept_where_the_file_has_them():
     given = parsed("mask", ["a.csv", "-o", "b.csv", "--method", "mdav", "--columns", " a, b", "--unit", " u"])
-    content = [
-        job_of_options(commands.commands["mask"], given, columns=known).content["roles"]
-        for known in ((), (" a", " b", " u"))
-    ]
+    content = [job_of_request(given, columns=known).content["roles"] for known in ((), (" a", " b", " u"))]
     assert content == [{"columns": ["a", "b"], "unit": "u"}, {"columns": [" a", " b"], "unit": " u"}]
 
 
@@ -125,19 +134,17 @@ def test_lists_in_a_grid_are_values_to_try():
             "search": {"max_risk": {"linkage": 1}, "grid": grid},
         }
     )
-    found = parsed("recommend", words_of_job(job, commands.commands["recommend"]))
-    assert found["grids"] == (
-        "mdav.k=3,5,10",
-        "rank_swap.bound=inclusive,exclusive",
-        "rank_swap.p=0.1",
-        "noise",
-    )
+    expected = {
+        "mdav": {"k": "3,5,10"},
+        "rank_swap": {"bound": "inclusive,exclusive", "p": "0.1"},
+        "noise": {},
+    }
+    assert parsed("recommend", words_of_job(job)).grids == request_of_job(job).grids == expected
 
 
 def test_what_a_report_shows_has_no_folder_no_private_file_and_no_stratum():
-    job = job_of_options(
-        commands.commands["mask"], given_to("mask") | {"output": Path("/secret/folder/out.csv")}
-    )
+    given = given_to("mask") | {"output": Path("/secret/folder/out.csv")}
+    job = job_of_request(request_of_words("mask", given))
     text = public_job_text(job)
     assert tomllib.loads(text)["output"]["output"] == "out.csv"
     for hidden in ("secret", "sub/", "private", "crosswalk", "scratch", "north", "seed"):
@@ -248,7 +255,7 @@ def test_outputs_are_as_their_schemas_say(survey, words, name):
 
 def test_jobs_are_as_their_schema_says():
     for name in SAVING:
-        job = job_of_options(commands.commands[name], given_to(name))
+        job = job_of_request(request_of_words(name, given_to(name)))
         jsonschema.validate(tomllib.loads(toml_text(job.content)), schemas()["job"])
     assert "unknown schema 'jobs' (did you mean 'job'?)" in run_here(Path(), "schema", "jobs").stderr
 

@@ -15,10 +15,10 @@ import pytest
 
 import sdckit as sdc
 from command import arguments, contents, environment, good, run_here
-from sdckit.cli import made_by_command
 from sdckit.cli import sdckit as commands
 from sdckit.io.atomic import draft_folder
-from sdckit.job.fields import FIELDS
+from sdckit.request import made_by_command
+from sdckit.request.options import JOB_OPTIONS
 
 PRINTED = "SECRET-4711"
 SCRIPT = """
@@ -271,7 +271,7 @@ def test_no_other_command_no_job_and_no_page_starts_a_program(folder):
         if any(p.name == "made_by_command" for p in one.params)
     ]
     assert having == ["evaluate"]
-    assert not any("command" in field.key or "command" in field.name for field in FIELDS)
+    assert not any("command" in field.key or "command" in field.name for field in JOB_OPTIONS)
     for section in ("masking", "private", "measures"):
         text = f'command = "evaluate"\n[input]\ndata = "data.csv"\nmasked = ["masked.csv"]\n[{section}]\n'
         (folder / "job.toml").write_text(f'{text}made_by_command = "touch made {{input}} {{output}}"\n')

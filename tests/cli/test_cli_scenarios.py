@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from command import forget_releases, good, run_here
-from sdckit.cli.request import parse_scenarios
+from sdckit.request.words import parse_scenarios, spelled
 
 ROLES = ["--columns", "income,wealth", "--untouched", "sex"]
 METHOD = ["--method", "mdav"]
@@ -28,7 +28,8 @@ def folder(tmp_path):
 
 def test_words_of_a_scenario():
     words = ["press = sex, age : linkage=0.1, dbrl:places=2=0.2", '"quoted"="a:b",c']
-    assert parse_scenarios(words) == {
+    found = parse_scenarios(words)
+    assert {name: one | {"known": spelled(one["known"])} for name, one in found.items()} == {
         "press": {"known": ["sex", "age"], "max_risk": {"linkage": "0.1", "dbrl:places=2": "0.2"}},
         '"quoted"': {"known": ["a:b", "c"], "max_risk": {}},
     }

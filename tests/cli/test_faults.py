@@ -9,9 +9,9 @@ import pytest
 import sdckit as sdc
 from command import put, put_survey, run_here
 from full_disk import full_disk
-from sdckit.cli import commands
 from sdckit.io import files, memory
 from sdckit.report import charts
+from sdckit.request import release
 
 MASK = ["mask", "data.csv", "-o", "out.csv", "--method", "mdav"]
 RECORDS = "Zürich,1234.5,77\nBasel,888.5,99\n"
@@ -43,11 +43,11 @@ def test_a_surprise_is_one_line_without_its_text_and_an_exit_code_of_its_own(tmp
     def fail(*_):
         raise KeyError("a cell")
 
-    monkeypatch.setattr(commands, "read_original", fail)
+    monkeypatch.setattr(release, "read_data", fail)
     done = run_here(tmp_path, *MASK)
     assert done.returncode == 70
     (line,) = done.stderr.splitlines()
-    assert line.startswith("internal error: KeyError at sdckit/cli/commands.py:")
+    assert line.startswith("internal error: KeyError at sdckit/request/release.py:")
     assert "a cell" not in line
     with pytest.raises(KeyError, match="a cell"):
         run_here(tmp_path, *MASK, SDCKIT_TRACEBACK="1")

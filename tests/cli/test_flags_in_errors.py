@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sdckit
 from cases import each
-from sdckit.cli.terminal import with_options
+from sdckit.request.options import with_flags
 
 ROOT = Path(sdckit.__file__).parent
 COMMANDS = [ROOT / "app" / "launch.py"]  # checks the options of a command outside of `cli`
@@ -27,7 +27,7 @@ COMMANDS = [ROOT / "app" / "launch.py"]  # checks the options of a command outsi
     ],
 )
 def test_arguments_in_a_remedy_become_options(text, shown):
-    assert with_options(text) == shown
+    assert with_flags(text) == shown
 
 
 def errors_of(file):

@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from command import contents, good, put, put_survey, run_here, said
-from sdckit.cli.parsing import parse_names
+from sdckit.request.words import parse_names, spelled
 from secret_bytes import drawn_from
 
 pytestmark = pytest.mark.usefixtures("survey")
@@ -130,10 +130,10 @@ def test_a_second_value_of_an_option_that_takes_one_is_refused(tmp_path, command
 
 
 def test_names_keep_their_commas_and_blanks_over_repeated_options():
-    assert parse_names(()) is None
+    assert parse_names(()) == []
     assert parse_names(["a,b", "c"]) == ["a", "b", "c"]
     assert parse_names(['"a,b", c', "c", " d "]) == ["a,b", "c", "d"]
-    assert parse_names([" d ", "d"], known=[" d "]) == [" d ", "d"]
+    assert spelled([" d ", "d"], [" d "]) == [" d ", "d"]
 
 
 def test_data_sets_and_formats_of_the_study_add_up():

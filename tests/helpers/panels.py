@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from sdckit.app.opened_job import open_job
 from sdckit.app.panel import make_panel
-from sdckit.job.toml import check_job
+from sdckit.request.toml import check_job
 from secret_bytes import entropy
 
 SECRET = entropy(16)

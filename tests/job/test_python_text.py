@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import sdckit as sdc
 from command import environment, good
-from sdckit.job.fields import fields_of
-from sdckit.job.python_text import ONLY_COMMAND, python_text
-from sdckit.job.toml import check_job, toml_text
+from sdckit.request.options import job_options
+from sdckit.request.python_text import ONLY_COMMAND, python_text
+from sdckit.request.toml import check_job, toml_text
 
 JOB = {
     "command": "recommend",
@@ -81,7 +81,7 @@ def test_every_key_of_a_job_is_an_argument_of_the_script():
     content = {"command": "recommend", "input": {"data": "a.csv"}, "output": {"output": "b.csv"}}
     content["search"] = {"max_risk": {"linkage": 1}}
     plain = python_text(check_job(content))
-    for field in fields_of("recommend"):
+    for field in job_options("recommend"):
         value = given_by_kind[field.kind]
         entries = value if not field.key else content.get(field.section, {}) | {field.key: value}
         text = python_text(check_job(content | {field.section: entries}))

@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
-from sdckit.job.fields import FIELDS, KINDS, SECTIONS, job_schema
-from sdckit.job.toml import check_job, read_job
+from sdckit.request.options import JOB_OPTIONS, KINDS, SECTIONS
+from sdckit.request.toml import check_job, job_schema, read_job
 
 JOB = '[input]\ndata = "data.csv"\n[output]\noutput = "out.csv"\n'
 SEARCH = JOB + "[search]\nmax_risk = { linkage = 0.1 }\n"
@@ -101,11 +101,11 @@ def test_the_reader_takes_what_the_schema_takes():
     values = ["a", 1, 0.5, True, ["a"], [1], [True], {}, {"a": 1}, {"a": {"b": [1]}}, {"a": {"b": True}}]
     values += [[{"name": "a", "known": ["b"]}], [{"name": "a"}], [{"name": "a", "known": "b", "limit": 1}]]
     verdicts = set()
-    for field, value in product(FIELDS, values):
+    for field, value in product(JOB_OPTIONS, values):
         content = {"input": {"data": "a"}, field.section: {field.key: value} if field.key else value}
         content["input"].setdefault("data", "a")
         verdicts.add(fits := validator.is_valid(content))
-        assert taken(field.commands[0], content) == fits, (field.path, value)
+        assert taken(field.jobs[0], content) == fits, (field.path, value)
     assert verdicts == {True, False}
 
 
@@ -119,8 +119,8 @@ def taken(command, content):
 
 
 def test_the_table_of_keys_is_whole():
-    assert {field.section for field in FIELDS} == {*SECTIONS}
-    assert {field.kind for field in FIELDS} == {*KINDS}
+    assert {field.section for field in JOB_OPTIONS} == {*SECTIONS}
+    assert {field.kind for field in JOB_OPTIONS} == {*KINDS}
     for command in ("mask", "evaluate", "sweep", "recommend"):
-        keys = [(field.section, field.key) for field in FIELDS if command in field.commands]
+        keys = [(field.section, field.key) for field in JOB_OPTIONS if command in field.jobs]
         assert len(keys) == len({*keys})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdckit.job.toml import entry_text, key_text, string_text, toml_text
+from sdckit.request.toml import entry_text, key_text, string_text, toml_text
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 PLAIN = st.one_of(TEXTS, st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.booleans())

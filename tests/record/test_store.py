@@ -12,7 +12,6 @@ import pytest
 import sdckit as sdc
 from command import contents, good, put, run_here
 from kept import NOISE, ROLES, only_entry, people, put_people, store_in
-from sdckit.cli import commands
 from sdckit.engines import files as parquet_files
 from sdckit.io import atomic
 from sdckit.io.atomic import sha256_of
@@ -20,6 +19,7 @@ from sdckit.record import publish as keeping
 from sdckit.record import store as stores
 from sdckit.record.entry import DamagedRecord
 from sdckit.record.store import ENTRY, KEY, Store, digest_of_file, write_private
+from sdckit.request import release as releasing
 
 OTHERS = ("published.csv", "crosswalk.parquet", "fingerprints.parquet", "originals.parquet")
 IGNORED = {".index.json", ".lock", ".key"}
@@ -254,7 +254,7 @@ def test_a_read_only_place_is_refused_before_any_work(tmp_path, monkeypatch):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(stores, "make_folder", refuse)
-    monkeypatch.setattr("sdckit.cli.engine_commands.read_data", None)  # nothing is read
+    monkeypatch.setattr("sdckit.request.release.read_data", None)  # nothing is read
     done = run_here(tmp_path, "mask", "data.csv", "-o", "out.csv", "--release", *NOISE, *ROLES)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "read-only file system; name another folder for the private record (--private)" in done.stderr
@@ -285,14 +285,14 @@ def test_a_record_names_the_bytes_that_were_measured(tmp_path, monkeypatch, form
     else:
         data = put(tmp_path, "data/.keep", "").parent
         put_people(data, name="part.parquet")
-    digest, read = digest_of_file(data), commands.read_original
+    digest, read = digest_of_file(data), releasing.read_data
 
     def read_and_replace(path, *more):
         source = read(path, *more)
         (data if form == "file" else data / "new").write_text("another file")
         return source
 
-    monkeypatch.setattr(commands, "read_original", read_and_replace)
+    monkeypatch.setattr(releasing, "read_data", read_and_replace)
     words = ["--release", *NOISE, *ROLES, "--private", "record", "--private-report", "r.html"]
     good(tmp_path, "mask", data.name, "-o", "out.csv", *words)
     assert only_entry(store_in(tmp_path)).input["sha256"] == digest

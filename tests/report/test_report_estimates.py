@@ -8,10 +8,10 @@ import pytest
 
 import sdckit as sdc
 from read_page import Read
-from sdckit.cli.json_output import evaluation_content
 from sdckit.core.checks import figure_text, number
 from sdckit.metrics.pair import pair_of
 from sdckit.report.build import report_on_evaluation
+from sdckit.request.results import evaluation_content
 from sdckit.selection.release import summary_of
 
 ESTIMATES = ["total(turnover) by state", "model: log(wages) ~ log(turnover)", "mean(wages) by state, month"]

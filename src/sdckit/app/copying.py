@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from sdckit import cli
 from sdckit.app.opened_job import COMMAND
-from sdckit.cli.request import words_of_job
-from sdckit.job.fields import fields_of
-from sdckit.job.toml import Job
+from sdckit.request.options import job_options
+from sdckit.request.toml import Job
+from sdckit.request.words import words_of_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +39,7 @@ def describe_text(job: Job, extra: Sequence[str] = ()) -> str:
 
 def _arranged(job: Job, extra: Sequence[str]) -> list[str]:
     """Return the words of a job in the order that people write them, without -- unless it is needed."""
-    words = words_of_job(job, cli.sdckit.commands[COMMAND])
+    words = words_of_job(job)
     data = words.pop()
     options = list(_joined(words[:-1]))  # without the last word, --, that comes before the data
     first = [option for option in options if option[0] == OUTPUT]
@@ -53,7 +52,7 @@ def _arranged(job: Job, extra: Sequence[str]) -> list[str]:
 
 def _joined(words: Iterable[str]) -> Iterator[tuple[str, str | None]]:
     """Yield options with their values, None for a flag; names of columns are joined by commas."""
-    listing = {f"--{field.key}" for field in fields_of(COMMAND) if field.kind == "names"}
+    listing = {f"--{field.key}" for field in job_options(COMMAND) if field.kind == "names"}
     found: dict[str, list[str | None]] = {}
     for word in words:
         name, equals, value = word.partition("=")

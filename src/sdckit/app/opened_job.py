@@ -1,4 +1,4 @@
-"""A job with its data: the options that `sdckit recommend` would get, checked as it checks them."""
+"""A job with its data: the request that it stands for, checked as the command line checks it."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sdckit import cli
-from sdckit.cli import request
-from sdckit.cli.request import words_of_job
 from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.io import files
+from sdckit.request.checks import check, search_options
+from sdckit.request.toml import request_of_job
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sdckit.cli.request import CheckedOptions
     from sdckit.core.scenarios import Scenario
     from sdckit.io.files import Source
-    from sdckit.job.toml import Job
     from sdckit.metrics.original import Original
+    from sdckit.request.checks import Checked
+    from sdckit.request.options import Request
+    from sdckit.request.toml import Job
 
 COMMAND = "recommend"
 
 
 @dataclass(frozen=True)
 class OpenedJob:
-    """A job, its options as the command line gives them and as they were checked, and its file."""
+    """A job, the request that it stands for and what was checked of it, and its file."""
 
     job: Job
-    given: Mapping[str, Any]
-    checked: CheckedOptions
+    given: Request
+    checked: Checked
     source: Source
 
     def search_options(self) -> dict[str, Any]:
@@ -40,11 +38,12 @@ class OpenedJob:
     @cached_property
     def _search_options(self) -> dict[str, Any]:
         """The arguments of `recommend`: the map asks for them again and again, and grids are long."""
-        return request.check_search_options(dict(self.given)) | {
+        return search_options(self.given) | {
+            "rules": self.checked.rules,
             "scenarios": self.checked.scenarios,
-            "ties": self.checked.ties,
+            "ties": self.given.ties,
             "missing": self.checked.missing,
-            "folder": self.given["folder"],
+            "folder": self.given.folder,
         }
 
     def intruders(self) -> tuple[Scenario, ...]:
@@ -61,17 +60,10 @@ class OpenedJob:
         return self.checked.prepare(self.source, "masked")
 
 
-def options_of(job: Job) -> dict[str, Any]:
-    """Return the options of `sdckit recommend` that a job stands for, by click's names of them."""
-    command = cli.sdckit.commands[COMMAND]
-    with command.make_context(COMMAND, words_of_job(job, command)) as context:
-        return dict(context.params)
-
-
 def open_job(job: Job, source: Source | None = None) -> OpenedJob:
-    """Check the options of a job and read its file, unless it was read before with the same dialect."""
-    given = options_of(job)
-    checked = request.check_options(given | {"metrics": ()}, "penalise")
+    """Check the request of a job and read its file, unless it was read before with the same dialect."""
+    given = request_of_job(job)
+    checked = check(given)
     if source is None:
-        source = files.read(given["data"], checked.dialect)
+        source = files.read(given.data, checked.dialect)
     return OpenedJob(job, given, checked.with_columns_of(given, source.frame.columns), source)

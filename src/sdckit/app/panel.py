@@ -162,8 +162,8 @@ def plan_of_panel(
         minimise=minimise,
         limits=opened.limits(),
         per_record=True,
-        keep_order=opened.given["keep_order"],
-        numbered=opened.given["numbered"],
+        keep_order=opened.given.keep_order,
+        numbered=opened.given.numbered,
     )
     return plan, minimise
 

@@ -8,9 +8,9 @@ from sdckit.app import folders
 from sdckit.app.screen_roles import undecided_text, uniques_text
 from sdckit.app.session import describe
 from sdckit.core.checks import listed, shortened
-from sdckit.job.fields import fields_of
 from sdckit.record.ledger import find_overlaps
 from sdckit.record.store import Store
+from sdckit.request.options import job_options
 from sdckit.selection.limits import SUPPRESSED
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def unseen_choices(job: Mapping[str, Any]) -> list[str]:
     """
     return [
         field.path
-        for field in fields_of("recommend")
+        for field in job_options("recommend")
         if field.key in job.get(field.section, ()) and field.key not in SHOWN.get(field.section, ())
     ]
 

@@ -7,12 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdckit import cli
-from sdckit.app.opened_job import COMMAND, options_of
-from sdckit.cli.request import job_of_options
 from sdckit.core.registry import value_text
 from sdckit.io.formats import suffix_of
-from sdckit.job.toml import Job, check_job, job_text
+from sdckit.request.toml import Job, check_job, job_of_request, job_text, request_of_job
 from sdckit.selection.limits import search_sampling
 from sdckit.selection.task import SOFTWARE
 
@@ -75,7 +72,7 @@ def canonical(job: Job, columns: Collection[str] = (), folder: Path = Path()) ->
 
     Defaults are left out. `columns` are those of the data file, for names with blanks at their ends.
     """
-    return job_of_options(cli.sdckit.commands[COMMAND], options_of(job), folder, columns)
+    return job_of_request(request_of_job(job), folder, columns)
 
 
 def job_file_text(job: Job, folder: Path = Path(), columns: Collection[str] = ()) -> str:

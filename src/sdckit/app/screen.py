@@ -11,10 +11,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from sdckit.app import copying
 from sdckit.app.panel import FOLDERS
 from sdckit.app.session import Session  # noqa: TC001 - launch.py finds it here
-from sdckit.cli.parsing import EXPECTED, error_text
+from sdckit.cli.options import EXPECTED, error_text
 from sdckit.core.version import VERSION
-from sdckit.job.python_text import python_text
 from sdckit.report.page import page_environment
+from sdckit.request.python_text import python_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -24,9 +24,9 @@ from sdckit.app.screen import (
 from sdckit.core.checks import listed, shortened
 from sdckit.core.scenarios import DEFAULT_SURE, SURE, default_sure_limit
 from sdckit.estimation.compare import declared_of
-from sdckit.job.toml import Job
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
+from sdckit.request.toml import Job
 from sdckit.selection.limits import SUPPRESSED
 
 if TYPE_CHECKING:

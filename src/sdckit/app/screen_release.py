@@ -25,11 +25,11 @@ from sdckit.app.screen import (
 )
 from sdckit.app.screen_map import is_pick
 from sdckit.app.state import StaleError
-from sdckit.cli.gate import WHOLE
 from sdckit.core.checks import as_sentence, number
 from sdckit.core.scenarios import exposed_of
-from sdckit.job.fields import fields_of
 from sdckit.metrics import METRICS
+from sdckit.request.limits import WHOLE
+from sdckit.request.options import job_options
 from sdckit.selection.points import setting_text, title_of
 
 if TYPE_CHECKING:
@@ -232,7 +232,9 @@ def job_with_paths(session: Session, file: OpenFile, form: Form) -> dict[str, An
 def _paths_of(job: Mapping[str, Any]) -> list[str]:
     """Return all paths of a job: those that no form shows may come from a file that somebody else wrote."""
     found = [
-        job.get(field.section, {}).get(field.key) for field in fields_of("recommend") if field.kind == "path"
+        job.get(field.section, {}).get(field.key)
+        for field in job_options("recommend")
+        if field.kind == "path"
     ]
     return [path for path in found if path]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from sdckit.job.toml import Job
+    from sdckit.request.toml import Job
 
 PROGRAM = (SAFE_PATH, "-m", "sdckit.app.search_process")
 LONGEST_LINE = 1 << 24  # bytes of a line that the process prints

@@ -7,12 +7,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from sdckit.app.opened_job import open_job
-from sdckit.cli.parsing import EXPECTED, error_text
+from sdckit.cli.options import EXPECTED, error_text
 from sdckit.cli.terminal import one_line
 from sdckit.core.registry import short_title
 from sdckit.core.roles import require_decided
-from sdckit.job.toml import check_job
 from sdckit.progress import seconds_left
+from sdckit.request.toml import check_job
 from sdckit.selection.runner import in_use
 from sdckit.selection.search import Search
 from sdckit.selection.task import available_cores

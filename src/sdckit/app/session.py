@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from sdckit.app.state import History
     from sdckit.core.description import Description
     from sdckit.io.files import Source
-    from sdckit.job.toml import Job
     from sdckit.metrics.original import Original
+    from sdckit.request.toml import Job
     from sdckit.selection.search import Kept
 
 Result = TypeVar("Result")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sdckit.io import atomic
 from sdckit.io.atomic import PREFIX, PRIVATE_FOLDER, checksum, sha256_of, sweep_drafts
 from sdckit.io.formats import stem_of
-from sdckit.job.draft import draft_content
-from sdckit.job.fields import fields_of
-from sdckit.job.toml import check_job
+from sdckit.request.draft import draft_content
+from sdckit.request.options import job_options
+from sdckit.request.toml import check_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -429,7 +429,7 @@ def _data_name(file: Path) -> str | None:
 def _moved_paths(job: Mapping[str, Any], before: Path, now: Path) -> dict[str, Any]:
     """Return the content of a job whose relative paths lead from another folder to the same files."""
     content = {name: dict(section) if isinstance(section, dict) else section for name, section in job.items()}
-    for option in fields_of("recommend") if before != now else ():
+    for option in job_options("recommend") if before != now else ():
         value = content.get(option.section, {}).get(option.key) if option.kind == "path" else None
         if value is not None and not Path(value).is_absolute():
             content[option.section][option.key] = os.path.relpath(before / value, now)

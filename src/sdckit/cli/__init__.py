@@ -5,59 +5,21 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import examples, faults, parsing, streams, terminal
-from sdckit.cli.groups import app, check, methods, metrics, paper, releases, replay, schema
-from sdckit.cli.options import (
-    calibrate_option,
-    crosswalk_option,
-    decimals_option,
-    described_roles,
-    dialect_options,
-    engine_options,
-    folder_option,
-    grid_option,
-    keep_order_option,
-    known_crosswalk_option,
-    known_rule_option,
-    known_share_option,
-    limit_options,
-    listing,
-    made_by_options,
-    measured_roles,
-    measuring,
-    method_option,
-    metrics_option,
-    no_measure_option,
-    no_seed_option,
-    numbered_option,
-    outputs,
-    private_option,
-    private_report_option,
-    report_option,
-    roles,
-    rule_option,
-    ruling,
-    sample_option,
-    save_job_option,
-    scenario_option,
-    search_measuring,
-    search_ruling,
-    search_sample_option,
-    set_option,
-    ties_seed_option,
-)
+from sdckit.cli import examples, streams, terminal
+from sdckit.cli.options import EXPECTED, CommandGroup, error_text, parameters
 from sdckit.cli.terminal import Warnings
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
+PACKAGES = ("starlette", "uvicorn")  # that the page needs
 SHOW = "SDCKIT_TRACEBACK"  # environment variable that shows where a fault lies
 
 
@@ -86,21 +48,21 @@ def main(words: Sequence[str] | None = None) -> None:
         terminal.print_to_stderr("stopped", str([*said, "interrupted; no unfinished file is left"][0]))
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
-    except parsing.EXPECTED as error:
+    except EXPECTED as error:
         wrong = isinstance(error, click.ClickException)
         code = 2 if wrong else getattr(error, "exit_code", 2)  # 1 if limits could not be met
-        terminal.print_to_stderr("error" if code == 2 else "not met", parsing.error_text(error))
+        terminal.print_to_stderr("error" if code == 2 else "not met", error_text(error))
     except BaseException as error:
         if os.environ.get(SHOW):
             raise
         code = 70
-        text = faults.fault_text(error)
+        text = streams.fault_text(error)
         terminal.print_to_stderr("internal error", f"{text}; report it, with what {SHOW}=1 shows")
     streams.finish(code)
 
 
 @click.group(
-    cls=parsing.CommandGroup,
+    cls=CommandGroup,
     epilog=examples.ALL,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -134,206 +96,58 @@ def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a c
     run_demo(Path(output), quiet=quiet)
 
 
-@sdckit.command(epilog=examples.DESCRIBE)
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Start a job file (.toml)."
-)
-@click.option("--overwrite", is_flag=True, help="Replace a job file that exists.")
-@described_roles
-@dialect_options
-@listing
-def describe(data: Path, **given: Any) -> None:
+@sdckit.command(epilog=examples.DESCRIBE, params=parameters("describe"))
+def describe(**given: Any) -> None:
     """Show each column, its role, and recodings worth trying.
 
     Below the table stands what the columns that are not masked give away by themselves; no value of any cell
     is printed. With -o, a job file is started: it holds the roles, and as comments what is to be decided.
     """
-    from sdckit.cli import describing
+    from sdckit.cli.describe import run_describe
+    from sdckit.request.words import request_of_words
 
-    describing.run(data, given)
+    run_describe(request_of_words("describe", given))
 
 
-@sdckit.command(epilog=examples.MASK)
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
-@click.option(
-    "--method",
-    metavar="NAME",
-    required=True,
-    help="How to mask; see `sdckit methods`.",
-)
-@set_option
-@rule_option
-@calibrate_option
-@click.option(
-    "--groups", metavar="NAME", help="Add a column with the number of each record's group, under this name."
-)
-@click.option(
-    "--release",
-    is_flag=True,
-    help="Write a file that can be handed out: rows shuffled, no key, fresh numbers of units.",
-)
-@no_measure_option
-@keep_order_option
-@numbered_option
-@crosswalk_option
-@private_option
-@decimals_option
-@report_option
-@private_report_option
-@save_job_option
-@click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
-@roles
-@measuring
-@engine_options
-@dialect_options
-@outputs
-def mask(data: Path, output: Path, **given: Any) -> None:
+@sdckit.command(epilog=examples.MASK, params=parameters("mask"))
+def mask(**given: Any) -> None:
     """Mask a file; print information loss and disclosure risk.
 
     Every figure is measured on the file as written. Rows and key stay as they are, for work on the
     file; --release makes one that can be handed out.
     """
-    from sdckit.cli import commands
+    from sdckit.cli.show import run_words
 
-    commands.mask(data, output, given)
+    run_words("mask", given)
 
 
-@sdckit.command(epilog=examples.EVALUATE)
-@click.argument("original", type=click.Path(path_type=Path))
-@click.argument("masked", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--variables", is_flag=True, help="Also show every variable.")
-@click.option(
-    "--records",
-    type=click.Path(path_type=Path),
-    help="Write each record's risk and share of the losses to a file for you alone; keep it secret.",
-)
-@made_by_options
-@click.option(
-    "--private-output",
-    is_flag=True,
-    help="With --json or --csv, also figures that one record dominates, from which its value follows; "
-    "not for publication.",
-)
-@known_crosswalk_option
-@private_option
-@click.option(
-    "--together",
-    is_flag=True,
-    help="Linkage of several releases together, for an intruder who can align their records.",
-)
-@limit_options(required=False)
-@scenario_option
-@known_rule_option
-@report_option
-@private_report_option
-@save_job_option
-@click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
-@measured_roles
-@metrics_option
-@ruling
-@known_share_option
-@sample_option
-@ties_seed_option
-@engine_options
-@dialect_options
-@outputs
-def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
+@sdckit.command(epilog=examples.EVALUATE, params=parameters("evaluate"))
+def evaluate(**given: Any) -> None:
     """Measure information loss and disclosure risk of a masked file.
 
     Several masked files of one original are compared in one table; with --report, on one map. With
     --together they are releases of the same records that an intruder combines. With limits on risk or loss,
     those of scenarios too, the exit code is 1 if a file misses one.
     """
-    from sdckit.cli import commands
+    from sdckit.cli.show import run_words
 
-    commands.evaluate(original, masked, given)
+    run_words("evaluate", given)
 
 
-@sdckit.command(epilog=examples.SWEEP)
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
-)
-@method_option
-@grid_option
-@click.option(
-    "--plan", type=click.Path(path_type=Path), help="A TOML file with the grids; see the reference."
-)
-@click.option("--replications", metavar="N", help="Runs of each random masking.  [default: 1]")
-@click.option(
-    "--draws",
-    metavar="RULE",
-    help="common: a method's settings share random numbers; fresh: each has its own.  [default: common]",
-)
-@click.option("--variables", is_flag=True, help="Also a row for each variable.")
-@click.option("--detail", is_flag=True, help="Also random-order levels and tie ranges; takes longer.")
-@rule_option
-@sample_option
-@click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
-@click.option(
-    "--format", "form", metavar="NAME", default="parquet", show_default=True, help="parquet or csv."
-)
-@report_option
-@save_job_option
-@click.option(
-    "--overwrite", is_flag=True, help="Delete what an earlier sweep left in the folder and start again."
-)
-@roles
-@search_measuring
-@dialect_options
-@click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
-def sweep(data: Path, output: Path, **given: Any) -> None:
+@sdckit.command(epilog=examples.SWEEP, params=parameters("sweep"))
+def sweep(**given: Any) -> None:
     """Mask a file with many settings and measure each result.
 
     Finished runs are stored: after Ctrl-C or a crash the same command resumes where it stopped, and a
     larger plan measures only what is new. FOLDER/private holds the seed: keep it secret.
     """
-    from sdckit.cli import commands
+    from sdckit.cli.show import run_words
 
-    commands.sweep(data, output, given)
+    run_words("sweep", given)
 
 
-@sdckit.command(epilog=examples.RECOMMEND)
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
-@limit_options(required=True)
-@scenario_option
-@click.option(
-    "--minimise",
-    metavar="LOSS",
-    default="brmae",
-    show_default=True,
-    help="Loss to minimise.",
-)
-@method_option
-@grid_option
-@rule_option
-@click.option(
-    "--replications",
-    metavar="N",
-    help="Draws of each random masking; the median counts.  [default: 3; 1 above 20,000 records]",
-)
-@search_sample_option
-@click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
-@folder_option
-@keep_order_option
-@numbered_option
-@calibrate_option
-@crosswalk_option
-@private_option
-@decimals_option
-@report_option
-@private_report_option
-@save_job_option
-@click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
-@roles
-@search_ruling
-@no_seed_option
-@dialect_options
-@outputs
-def recommend(data: Path, output: Path, **given: Any) -> None:
+@sdckit.command(epilog=examples.RECOMMEND, params=parameters("recommend"))
+def recommend(**given: Any) -> None:
     """Find the masking of least loss within limits on risk and loss.
 
     For each method the weakest safe setting is found by bisection; the one with the least loss is applied,
@@ -341,29 +155,188 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
     random masking is drawn again if the file misses a limit; a file that misses one is never left. Exit code
     1 means that no setting meets the limits.
     """
-    from sdckit.cli import commands
+    from sdckit.cli.show import run_words
 
-    commands.recommend(data, output, given)
+    run_words("recommend", given)
 
 
-@sdckit.command(epilog=examples.RUN)
+@sdckit.command(epilog=examples.RUN, params=parameters("run"))
 @click.argument("job", type=click.Path(path_type=Path))
-@click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
-@outputs
 def run(job: Path, **given: Any) -> None:
     """Do what a job file says: search and mask, mask, or evaluate.
 
     `sdckit describe data.csv -o job.toml` starts one, and --save-job of the other commands writes their
     options to one. Its paths are relative to its folder.
     """
-    from sdckit.cli.describing import run_job
+    from sdckit.cli.show import run_job
 
-    run_job(job, sdckit, given)
-
-
-for _command in (app, replay, releases, check):
-    sdckit.add_command(_command)
+    run_job(job, given)
 
 
-for command in (paper, metrics, methods, schema):
-    sdckit.add_command(command)
+@sdckit.command(epilog=examples.APP)
+@click.argument("data", type=click.Path(path_type=Path), required=False)
+@click.option("--port", metavar="N", type=int, help="Port of 127.0.0.1.  [default: a random free one]")
+@click.option("--no-browser", is_flag=True, help="Only print the address; open no browser.")
+@click.option("--no-preview", is_flag=True, help="Show no rows of the file.")
+@click.option(
+    "--idle",
+    metavar="MINUTES",
+    type=float,
+    default=60,
+    show_default=True,
+    help="End after so long without a request and without running work.",
+)
+@click.option(
+    "--finish", is_flag=True, help="At Ctrl-C, finish a running search or release instead of stopping it."
+)
+def app(data: Path | None, **given: Any) -> None:
+    """Do the whole job in the browser, from a file to a release.
+
+    Prints an address that works once, and opens it. The page is for this user on this machine alone, and sees
+    files of the working directory and of folders in it, or of the folder of DATA if that lies elsewhere.
+    Ctrl-C ends it; finished runs of a search are kept, and the same command goes on with them.
+    """
+    require_packages()
+    from sdckit.app.launch import run_app
+
+    run_app(
+        data,
+        port=given["port"],
+        browser=not given["no_browser"],
+        preview=not given["no_preview"],
+        idle=given["idle"],
+        finish=given["finish"],
+    )
+
+
+def require_packages() -> None:
+    """Raise ValueError with the install command if a package that the page needs is missing."""
+    try:
+        for name in PACKAGES:
+            import_module(name)
+    except ImportError as error:
+        raise ValueError('the page needs starlette and uvicorn; pip install "sdckit[app]"') from error
+
+
+@sdckit.command(epilog=examples.REPLAY, params=parameters("replay"))
+@click.argument("release", metavar="ID")
+@click.argument("data", type=click.Path(path_type=Path))
+def replay(release: str, data: Path, **given: Any) -> None:
+    """Make the file of a release again, byte for byte.
+
+    ID is that of the private record, and DATA the original file, unchanged. If the file made now differs
+    from the published one, nothing is written and the exit code is 1.
+    """
+    from sdckit.cli import records
+
+    records.run_replay(release, data, **given)
+
+
+@sdckit.command(epilog=examples.RELEASES, params=parameters("releases"))
+def releases(**given: Any) -> None:
+    """List the releases of the private record."""
+    from sdckit.cli import records
+
+    records.run_releases(**given)
+
+
+@sdckit.command(epilog=examples.CHECK, params=parameters("check"))
+@click.argument("masked", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path), required=False)
+def check(masked: Path, data: Path | None, **given: Any) -> None:
+    """Check a published file against the private record.
+
+    With DATA, the original file, unchanged, its risks are measured again with the attacks of today, and what
+    changed is printed. Exit code 1 means that it is none of the releases, byte for byte, or that one of its
+    limits is not met.
+    """
+    from sdckit.cli import records
+
+    records.run_check(masked, data, **given)
+
+
+@sdckit.command(epilog=examples.PAPER)
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
+)
+@click.option(
+    "--data",
+    multiple=True,
+    metavar="A,B",
+    default=["tarragona,census"],
+    show_default=True,
+    help="Data sets: tarragona, census, eia; or sample, which is bundled; repeatable.",
+)
+@click.option(
+    "--replications", metavar="N", default=30, show_default=True, help="Runs of each random masking."
+)
+@click.option(
+    "--formats",
+    multiple=True,
+    metavar="A,B",
+    default=["svg"],
+    show_default=True,
+    help="Of the figures: svg, pdf, png; repeatable.",
+)
+@click.option("--seed", type=int, help="Another seed than the study's own.")
+@click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
+@click.option(
+    "--overwrite", is_flag=True, help="Delete what an earlier study left in the folder and start again."
+)
+@click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
+def paper(output: Path, **given: Any) -> None:
+    """Reproduce all tables and figures of the note behind brMAE.
+
+    Writes a folder with the numbers, the figures, a comparison with R's sdcMicro, a verdict on each claim
+    and one page, index.html, that holds all of it. After Ctrl-C the same command resumes.
+    """
+    from sdckit import progress
+    from sdckit.core import checks, randomness
+    from sdckit.paper import command
+    from sdckit.request.run import resumable
+    from sdckit.request.words import parse_names
+
+    progress.show_progress(not given["quiet"])
+    randomness.generator(given["seed"])
+    with resumable(output / command.PRIVATE):
+        lines = command.run(
+            output,
+            data=parse_names(given["data"]),
+            replications=checks.checked_count("replications", given["replications"]),
+            formats=parse_names(given["formats"]),
+            seed=given["seed"],
+            workers=given["workers"] and checks.checked_count("workers", given["workers"]),
+            overwrite=given["overwrite"],
+        )
+    for line in lines if not given["quiet"] else ():
+        terminal.print_note(line)
+
+
+@sdckit.command(epilog=examples.METRICS, params=parameters("metrics"))
+@click.argument("name", metavar="[NAME]", required=False)
+def metrics(name: str | None, **given: bool) -> None:
+    """List the metrics, or show one: its range, options and source."""
+    from sdckit.cli import registered
+
+    registered.show_metrics(name, **given)
+
+
+@sdckit.command(epilog=examples.METHODS, params=parameters("methods"))
+@click.argument("name", metavar="[NAME]", required=False)
+def methods(name: str | None, **given: bool) -> None:
+    """List the masking methods, or show one with its parameters."""
+    from sdckit.cli import registered
+
+    registered.show_methods(name, **given)
+
+
+@sdckit.command(epilog=examples.SCHEMA)
+@click.argument("name", metavar="NAME")
+def schema(name: str) -> None:
+    """Print the JSON schema of a job file or of what --json prints.
+
+    NAME is job, or a command: describe, mask, evaluate or recommend.
+    """
+    from sdckit.request.results import read
+
+    terminal.print_line(read(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import terminal
+from sdckit.cli import show, terminal
 from sdckit.core.checks import number
 from sdckit.core.scenarios import SURE
 from sdckit.io import datasets, files
@@ -111,14 +111,14 @@ def _print_summary(
     ]
     terminal.print_tables([terminal.table_of(columns, rows, right=2)])
     first, *others = choice.sentences
-    for line in [first, *terminal.exposed_lines(result, {"n": records}), *others]:
+    for line in [first, *show.exposed_lines(result, {"n": records}), *others]:
         terminal.print_note(line)
     text = f"""
 The released file itself, masked.csv, was measured:
 - loss: {result.meaning[MINIMISE].split(";")[0]};
 - suppressed cells: {result.meaning["suppressed"]};
 - risk: {result.meaning["linkage"].split(": ", 1)[1].split(";")[0]}.
-{chr(10).join(terminal.knowledge_lines(result.knowledge))}
+{chr(10).join(show.knowledge_lines(result.knowledge))}
 
 Report, with the map of all maskings: {folder / "report.html"}
 Private record, to make masked.csv again: {folder / PRIVATE}"""

@@ -23,11 +23,11 @@ NEEDED = {  # options without which a metric about these columns has nothing to 
 }
 
 
-def show_metrics(name: str | None, given: dict[str, bool]) -> None:
+def show_metrics(name: str | None, *, as_json: bool, as_csv: bool) -> None:
     """Print one metric in full, or a line for each; as JSON or CSV the same rows either way."""
     chosen = metrics_named(name)[0] if name else None
     rows = [row for row in metric_rows() if chosen is None or row["metric"] == chosen.name]
-    if terminal.show_rows(rows, given):
+    if terminal.show_rows(rows, as_json=as_json, as_csv=as_csv):
         return
     if chosen is None:
         summaries = {one.name: (one.summary, one.title) for one in METRICS.values()}
@@ -36,11 +36,11 @@ def show_metrics(name: str | None, given: dict[str, bool]) -> None:
         terminal.print_line(terminal.card_text(f"{chosen.name} - {chosen.title}", metric_card(chosen)))
 
 
-def show_methods(name: str | None, given: dict[str, bool]) -> None:
+def show_methods(name: str | None, *, as_json: bool, as_csv: bool) -> None:
     """Print one method in full, or a line for each; as JSON or CSV the same rows either way."""
     chosen = method_named(name) if name else None
     rows = [row for row in method_rows() if chosen is None or row["method"] == chosen.name]
-    if terminal.show_rows(rows, given):
+    if terminal.show_rows(rows, as_json=as_json, as_csv=as_csv):
         return
     if chosen is None:
         summaries = {one.name: (one.summary, one.title) for one in METHODS.values()}

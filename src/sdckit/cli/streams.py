@@ -1,12 +1,17 @@
-"""Standard streams that are closed or full, and signals that end a command."""
+"""Standard streams that are closed or full, signals that end a command, and faults that end it."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+import traceback
 from contextlib import suppress
+from pathlib import Path
 
+from sdckit.cli import terminal
+
+PACKAGE = Path(__file__).parents[1]
 STANDARD = 3  # input, output and errors
 
 
@@ -57,3 +62,38 @@ def finish(code: int | str | None) -> None:
         except (OSError, ValueError):
             discard_output(name)
     sys.exit(code)
+
+
+def fault_text(error: BaseException) -> str:
+    """Return the type of an error and the innermost line of this package that it passed.
+
+    Parameters
+    ----------
+    error
+        The error; its message is left out, as it may hold a value of the file.
+
+    Returns
+    -------
+    str
+        Such as "KeyError at sdckit/app/panel.py:88".
+
+    Examples
+    --------
+    >>> fault_text(KeyError("a value"))
+    'KeyError outside of sdckit'
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    places = [
+        f"{path.relative_to(PACKAGE.parent).as_posix()}:{line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if (path := Path(frame.f_code.co_filename)).is_relative_to(PACKAGE)
+    ]
+    return (
+        f"{type(error).__name__} at {places[-1]}" if places else f"{type(error).__name__} outside of sdckit"
+    )
+
+
+def print_fault(error: BaseException) -> None:
+    """Print one line on an error to standard error."""
+    terminal.print_to_stderr("internal error", fault_text(error))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import json_output, request, terminal
+from sdckit.cli import terminal
+from sdckit.cli.terminal import EXCLUDE
 from sdckit.core.checks import warn
 from sdckit.core.registry import method_text
 from sdckit.core.version import INTRUDER_VERSION
@@ -18,6 +19,8 @@ from sdckit.record.checking import (
 )
 from sdckit.record.replay import check_suffix, replay
 from sdckit.record.store import Store, require_apart
+from sdckit.request.checks import check_output
+from sdckit.request.results import as_json as json_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,22 +29,24 @@ if TYPE_CHECKING:
     from sdckit.record.entry import Entry
 
 
-def run_replay(release: str, data: Path, output: Path, given: dict[str, Any]) -> None:
+def run_replay(
+    release: str, data: Path, *, output: Path, private: Path | None, overwrite: bool, quiet: bool
+) -> None:
     """Run `sdckit replay`: make the file of a release again; print what was written."""
-    store = Store.at(given["private"])
+    store = Store.at(private)
     check_suffix(store.read(release), output)
-    request.check_output(output, [data], overwrite=given["overwrite"])
+    check_output(output, [data], overwrite=overwrite)
     require_apart(store, output)
-    entry = replay(store, release, data, output, overwrite=given["overwrite"])
-    if not given["quiet"]:
+    entry = replay(store, release, data, output, overwrite=overwrite)
+    if not quiet:
         terminal.print_note(f"wrote {output}: the same bytes as release {entry.id} of {entry.time}")
 
 
-def run_releases(given: dict[str, Any]) -> None:
+def run_releases(*, private: Path | None, as_json: bool, as_csv: bool) -> None:
     """Run `sdckit releases`: list the releases of the private record."""
-    store = Store.at(given["private"])
+    store = Store.at(private)
     rows = release_rows(store)
-    if terminal.show_rows(rows, given):
+    if terminal.show_rows(rows, as_json=as_json, as_csv=as_csv):
         return
     if not rows:
         terminal.print_note(f"no releases in '{store.folder}'")
@@ -50,13 +55,14 @@ def run_releases(given: dict[str, Any]) -> None:
         terminal.print_tables([terminal.table_of(list(rows[0]), cells, right=3, left=2)])
 
 
-def run_check(masked: Path, data: Path | None, given: dict[str, Any]) -> None:
+def run_check(masked: Path, data: Path | None, *, private: Path | None, as_json: bool, as_csv: bool) -> None:
     """Run `sdckit check`: compare a file with its record, its measured values with their limits.
 
     With the original, its risks are measured again and compared with those of the record.
     """
-    terminal.check_format(given)
-    store = Store.at(given["private"])
+    if as_json and as_csv:
+        raise ValueError(EXCLUDE)
+    store = Store.at(private)
     entry, limits = check_file(store, masked)
     note, changes = intruder_note(entry), None
     if data is not None:
@@ -68,9 +74,9 @@ def run_check(masked: Path, data: Path | None, given: dict[str, Any]) -> None:
         | ({"together_with": list(one.together_with)} if one.together_with else {})
         for one in limits
     ]
-    if given["as_json"]:
+    if as_json:
         _print_check_json(masked, entry, rows, changes)
-    elif given["as_csv"]:
+    elif as_csv:
         lines = [f"{row['metric']},{row['value']},{row['limit']},{str(row['met']).lower()}" for row in rows]
         terminal.print_line("\n".join(["metric,value,limit,met", *lines]))
     else:
@@ -81,7 +87,7 @@ def run_check(masked: Path, data: Path | None, given: dict[str, Any]) -> None:
             terminal.print_note(line)
         for line in [str(one) for one in limits] or ["no limits were set"]:
             terminal.print_note(f"- {line}")
-    if note and data is None and (given["as_json"] or given["as_csv"]):
+    if note and data is None and (as_json or as_csv):
         warn(note)
     if missed := [str(one) for one in limits if not one.met]:
         raise NotInRecord(f"release {entry.id} misses a limit: {'; '.join(missed)}; do not hand it out")
@@ -103,4 +109,4 @@ def _print_check_json(
     }
     if changes is not None:
         facts |= {"recorded_intruder": entry.intruder, "changes": [one.to_dict() for one in changes]}
-    terminal.print_line(json_output.as_json(facts))
+    terminal.print_line(json_text(facts))

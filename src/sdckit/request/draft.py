@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core.checks import number
 from sdckit.io.formats import READ_ONLY, stem_of, suffix_of
-from sdckit.job.toml import entry_text, key_text, section_text, string_text, value_text
+from sdckit.request.toml import entry_text, key_text, section_text, string_text, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

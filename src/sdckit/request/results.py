@@ -1,28 +1,33 @@
-"""Results as JSON, and the schemas of it."""
+"""What a request brought, its JSON, and the schemas of that."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from sdckit.core import checks
-from sdckit.core.scenarios import KEYS, exposed_content
+from sdckit.core.scenarios import KEYS, default_limits, exposed_content, with_sure_limit
 from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.estimation import compare, guards
-from sdckit.job.fields import DRAFT, job_schema
 from sdckit.metrics.evaluation import RISKS_SCHEMA
-from sdckit.metrics.evaluation_result import SCHEMA
+from sdckit.metrics.evaluation_result import SCHEMA, public_evaluation
+from sdckit.request.checks import limits_of_request
+from sdckit.request.toml import DRAFT, job_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from sdckit.cli.terminal import Verdict
-    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
+    from sdckit.request.limits import Verdict
+    from sdckit.request.options import Request
+    from sdckit.selection.choice import Choice
+    from sdckit.selection.sweep_result import Sweep
 
 
 _FILES = {
@@ -172,7 +177,7 @@ NO_TEXTS: dict[str, str] = {}
 def read(name: str) -> str:
     """Return the text of a schema: of a job file, or of what a command prints with --json."""
     checks.one_of("schema", name, NAMES)
-    return (resources.files("sdckit.cli") / FOLDER / f"{name}.json").read_text(encoding="utf-8").rstrip()
+    return (resources.files("sdckit.request") / FOLDER / f"{name}.json").read_text(encoding="utf-8").rstrip()
 
 
 def schemas() -> dict[str, Schema]:
@@ -343,11 +348,6 @@ def _json_ready(content: Any) -> Any:
     return content
 
 
-def known_columns(result: Evaluation) -> Any:
-    """Return the columns that the intruder is assumed to know, JSON-ready; None without a risk."""
-    return None if result.knowledge is None else result.knowledge.to_dict()
-
-
 def file_facts(n: int, original: Path, *masked: Path) -> dict[str, Any]:
     """Return what every JSON output begins with: versions, number of records, and names of files."""
     return data_facts(n, original) | {"masked": [path.name for path in masked]}
@@ -358,20 +358,94 @@ def data_facts(n: int, original: Path) -> dict[str, Any]:
     return {"version": VERSION, "intruder": INTRUDER_VERSION, "n": n, "original": original.name}
 
 
-def evaluation_content(result: Evaluation, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the measures of one file as a JSON-ready dict."""
-    from sdckit.estimation.guards import told_table  # noqa: PLC0415 - not needed for --help
+class Listener(NamedTuple):
+    """Who is told what happens while a request runs; by default nobody."""
 
+    ready: Callable[[], object] = lambda: None  # the input has passed all checks: warnings may be shown
+    note: Callable[[str], object] = lambda _text: None  # is to be said at once
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a request brought: measures by masked file, what was written, and whether limits are met."""
+
+    request: Request
+    about: Mapping[str, Any] = field(default_factory=dict)  # what the JSON begins with
+    evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)  # what an office signs, for JSON only
+    verdicts: Sequence[Verdict] = ()
+    choice: Choice | None = None
+    draws: int | None = None  # tables that the release took
+    sweep: Sweep | None = None
+    knowledge: Knowledge | None = None  # of a sweep
+    missed: ValueError | None = None  # the error to raise, where limits are not met
+
+    @property
+    def alone(self) -> Evaluation:
+        """The measures of the only file."""
+        (found,) = self.evaluations.values()
+        return found
+
+    @property
+    def public(self) -> dict[str, Evaluation]:
+        """The measures without figures that one record dominates, unless they are asked for."""
+        if self.request.private_output:
+            return dict(self.evaluations)
+        return {name: public_evaluation(one) for name, one in self.evaluations.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as a JSON-ready dict."""
+        if not self.evaluations:
+            return dict(self.about) | {"choice": self._nearest()}
+        private = self.request.private_output
+        found = self.public
+        if len(found) > 1:
+            content: dict[str, Any] = {"files": {name: _short_content(one) for name, one in found.items()}}
+            content["notes"] = list(self.notes)
+        else:
+            (one,) = found.values()
+            content = evaluation_content(one, private=private)
+            content["notes"] = [*one.notes, *self.notes]
+        if self.verdicts:
+            content["limits"] = [one.to_dict(private=private) for one in self.verdicts]
+        if self.choice is not None:
+            told = self.choice.public(self.alone).to_dict()
+            return {**self.about, **content, **self.summary, "choice": told | {"draws": self.draws}}
+        return {**self.about, **content, **self.summary}
+
+    def _nearest(self) -> dict[str, Any]:
+        """Return the nearest miss of a search, or what is to be said of one that tried no masking.
+
+        Without a choice, columns that are published unmasked already exceed a limit.
+        """
+        if self.choice is not None:
+            nearest = self.choice.public().to_dict()
+        else:
+            limits = with_sure_limit(limits_of_request(self.request))
+            nearest = {"method": None, "parameters": {}, "values": {}, "limits": limits}
+            nearest |= {"default_limits": list(default_limits(limits)), "minimise": self.request.minimise}
+            nearest |= {"binding": [], "maskings": 0, "sentences": [], "points": []}
+        reason = getattr(self.missed, "in_public", str(self.missed))
+        return nearest | {"met": False, "reason": reason}
+
+
+def evaluation_content(result: Evaluation, *, private: bool = False) -> dict[str, Any]:
+    """Return the measures of one file as a JSON-ready dict."""
     content: dict[str, Any] = dict(exposed_content(result.parts))
     content |= {"table": result.table.rows(named=True), "meaning": result.meaning, "parts": result.parts}
     others = {} if result.scenarios is None else {"scenarios": result.scenarios.rows(named=True)}
     if result.estimates is not None:
-        told = told_table(result.estimates, private=bool(given.get("private_output")))
-        others["estimates"] = told.rows(named=True)
-    return content | {"knowledge": known_columns(result)} | others
+        others["estimates"] = guards.told_table(result.estimates, private=private).rows(named=True)
+    return content | {"knowledge": _known_columns(result)} | others
 
 
-def limits_content(verdicts: Sequence[Verdict], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry of a JSON output on limits, met or missed; empty without limits."""
-    private = bool(given.get("private_output"))
-    return {"limits": [one.to_dict(private=private) for one in verdicts]} if verdicts else {}
+def _short_content(result: Evaluation) -> dict[str, Any]:
+    """Return the measures of one of several files as a JSON-ready dict."""
+    measured = {"table": result.table.rows(named=True), "meaning": result.meaning}
+    return exposed_content(result.parts) | measured | {"knowledge": _known_columns(result)}
+
+
+def _known_columns(result: Evaluation) -> Any:
+    """Return the columns that the intruder is assumed to know, JSON-ready; None without a risk."""
+    return None if result.knowledge is None else result.knowledge.to_dict()

@@ -11,7 +11,7 @@ from sdckit.io.formats import CSV_SUFFIXES, EXCEL_SUFFIXES, LABELLED_SUFFIXES, s
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sdckit.job.toml import Job
+    from sdckit.request.toml import Job
 
 WIDTH = 100
 INDENT = "    "

@@ -19,7 +19,7 @@ import warnings
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sdckit.core import checks
 from sdckit.core.process_group import NEW_GROUP
@@ -28,14 +28,16 @@ from sdckit.io.atomic import PRIVATE_FOLDER, draft_folder, sweep_drafts
 from sdckit.io.files import cast_empty_columns
 from sdckit.io.formats import CSV_SUFFIXES, PARQUET_SUFFIXES, Dialect
 from sdckit.metrics.evaluation import MadeByError
+from sdckit.request.options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import numpy as np
     import polars as pl
 
     from sdckit.io.files import Source
+    from sdckit.request.options import Request
 
 OPTION = "--made-by-command"
 WHO = f"the command of {OPTION}"
@@ -61,18 +63,18 @@ class Command:
         return [PLACE.sub(lambda place: str(values[place[1]]), word) for word in self.words]
 
 
-def checked_command(given: Mapping[str, Any]) -> Command | None:
+def checked_command(request: Request) -> Command | None:
     """Return the command of the options, None without one; raise ValueError for one that cannot work."""
-    text, seconds = given["made_by_command"], given["made_by_seconds"]
+    text, seconds = request.made_by_command, request.made_by_seconds
     if text is None:
         if seconds is not None:
             raise ValueError(f"--made-by-seconds needs a command; give it with {OPTION}")
         return None
     for option in ("made_by", "settings", "unpaired", "save_job"):
-        if given[option]:
-            flag = "set" if option == "settings" else option.replace("_", "-")
+        if getattr(request, option):
+            flag = OPTIONS[option].flag
             why = "no job file starts a program" if option == "save_job" else "both say how it was masked"
-            raise ValueError(f"{OPTION} and --{flag} exclude each other, as {why}; drop one of them")
+            raise ValueError(f"{OPTION} and {flag} exclude each other, as {why}; drop one of them")
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
