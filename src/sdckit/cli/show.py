@@ -47,7 +47,7 @@ def run_job(path: Path, given: Mapping[str, Any]) -> None:
     job = read_job(path)
     for option in (OPTIONS[name] for name, on in given.items() if on):
         if job.command not in option.commands:
-            raise ValueError(f"no such option: {option.flag}; see sdckit {job.command} --help")
+            raise ValueError(f"no such option '{option.flag}'; see sdckit {job.command} --help")
     run_request(request_of_job(job, **given))
 
 

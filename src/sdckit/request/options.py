@@ -94,6 +94,22 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # what to give in a job, and i
         },
     ),
 }
+METAVARS = {  # what the help shows for a value, unless the option says otherwise
+    "text": "NAME",
+    "path": "FILE",
+    "paths": "FILE",
+    "number": "N",
+    "name": "A",
+    "names": "A,B",
+    "texts": "TEXT",
+    "codes": "X",
+    "limits": "RISK=LIMIT",
+    "losses": "LOSS=LIMIT",
+    "settings": "NAME=VALUE",
+    "recodings": "A=HOW",
+    "grid": "METHOD.PARAMETER=VALUES",
+    "scenarios": "NAME=A,B:RISK=LIMIT",
+}
 TABLES = {"limits": "linkage=0.1", "losses": "suppressed=0.01", "settings": "k=5", "recodings": "age=5"}
 REPEATED = ("paths", "names", "texts", "codes", "grid", "scenarios", *TABLES)  # kinds given several times
 
@@ -149,7 +165,6 @@ class Option:
 def _option(
     kind: str,
     commands: Sequence[str],
-    text: str = "",
     job: str = "",
     help: str | Mapping[str, str] = "",  # noqa: A002 - click's word
     *,
@@ -158,18 +173,14 @@ def _option(
     short: str = "",
     **more: Any,
 ) -> Any:
-    """Return a field of `Request` with its record; `job` is such as "[roles] key", "" if no job has it."""
-    section, _, key = job.replace("[", "").partition("]")
+    """Return a field of `Request` with its record; `job` is its place in a job and what stands there."""
+    place, _, text = job.partition(": ")
+    section, _, key = place.replace("[", "").partition("]")
     record: dict[str, Any] = {"kind": kind, "commands": tuple(commands), "help": help, "text": text}
     record |= {"section": section, "key": key.strip(" ]"), "flags": (flag, short), **more}
     if default is None:
         default = False if kind == "flag" else () if kind == "paths" else None
     return field(default=default, metadata=record)
-
-
-def _names(text: str, key: str, help: str | Mapping[str, str], metavar: str = "A,B", **more: Any) -> Any:  # noqa: A002
-    """Return the field of a role of several columns."""
-    return _option("names", DESCRIBES, text, f"[roles] {key}", help, metavar=metavar, **more)
 
 
 _STRATA = "Column whose values form strata, each {}; repeatable."
@@ -198,29 +209,25 @@ class Request:
     data: Path = _option(
         "path",
         DESCRIBES,
-        "the original file",
-        "[input] data",
+        "[input] data: the original file",
         needed=DESCRIBES,
         argument=True,
         page=True,
     )
     masked: tuple[Path, ...] = _option(
-        "paths", EVALUATE, "the masked files", "[input] masked", needed=EVALUATE, argument=True
+        "paths", EVALUATE, "[input] masked: the masked files", needed=EVALUATE, argument=True
     )
     na: tuple[str, ...] | None = _option(
         "codes",
         DESCRIBES,
-        "codes of missing cells",
-        "[input] na",
+        "[input] na: codes of missing cells",
         "Code of a missing cell, such as -999 or NA; repeatable.",
-        metavar="X",
         page=True,
     )
     delimiter: str | None = _option(
         "text",
         DESCRIBES,
-        "character between cells of CSV files",
-        "[input] delimiter",
+        "[input] delimiter: character between cells of CSV files",
         "Character between cells of CSV files.  [default: , or ; with --decimal-comma, a tab in .tsv]",
         metavar="C",
         page=True,
@@ -228,148 +235,141 @@ class Request:
     decimal_comma: bool = _option(
         "flag",
         DESCRIBES,
-        "numbers look like 1,5",
-        "[input] decimal_comma",
+        "[input] decimal_comma: numbers look like 1,5",
         "Numbers look like 1,5.",
         page=True,
     )
     encoding: str = _option(
         "text",
         DESCRIBES,
-        "encoding of CSV files",
-        "[input] encoding",
+        "[input] encoding: encoding of CSV files",
         "Encoding of CSV files.",
         default="utf-8",
-        metavar="NAME",
         page=True,
     )
     table: str | None = _option(
         "text",
         DESCRIBES,
-        "sheet of an Excel file or data frame of an R file",
-        "[input] table",
+        "[input] table: sheet of an Excel file or data frame of an R file",
         "Sheet of an Excel file or data frame of an R file to read, if several.",
-        metavar="NAME",
         page=True,
     )
-    columns: Names = _names(
-        "variables to mask",
-        "columns",
+    columns: Names = _option(
+        "names",
+        DESCRIBES,
+        "[roles] columns: variables to mask",
         "Variables; by default all numeric columns without another role, less those that look like codes "
         "or identifiers; repeatable.",
         page=True,
     )
-    key: Names = _names(
-        "columns that identify records",
-        "key",
+    key: Names = _option(
+        "names",
+        DESCRIBES,
+        "[roles] key: columns that identify records",
         "Column that identifies records, a direct identifier and no key variable (quasi-identifier); never "
         "masked; several (A,B or repeated) identify together.",
-        metavar="A",
         page=True,
     )
-    by: Names = _names(
-        "columns whose values form strata",
-        "by",
+    by: Names = _option(
+        "names",
+        DESCRIBES,
+        "[roles] by: columns whose values form strata",
         {
             "": _STRATA.format("masked and measured by itself"),
             "evaluate": _STRATA.format("measured by itself, and with --made-by also masked by itself"),
         },
-        metavar="A",
         page=True,
     )
-    untouched: Names = _names(
-        "columns published as they are", "untouched", "Columns published as they are; repeatable.", page=True
+    untouched: Names = _option(
+        "names",
+        DESCRIBES,
+        "[roles] untouched: columns published as they are",
+        "Columns published as they are; repeatable.",
+        page=True,
     )
-    known: Names = _names(
-        "what the intruder knows",
-        "known",
+    known: Names = _option(
+        "names",
+        DESCRIBES,
+        "[roles] known: what the intruder knows",
         "What the intruder knows; repeatable.  [default: all published columns but --unknown ones]",
     )
-    unknown: Names = _names(
-        "published columns unknown to the intruder",
-        "unknown",
+    unknown: Names = _option(
+        "names",
+        DESCRIBES,
+        "[roles] unknown: published columns unknown to the intruder",
         "Published columns unknown to the intruder, as weights; repeatable.",
         page=True,
     )
-    confidential: Names = _names(
-        "columns that the intruder wants to learn",
-        "confidential",
+    confidential: Names = _option(
+        "names",
+        DESCRIBES,
+        "[roles] confidential: columns that the intruder wants to learn",
         "Columns that the intruder wants to learn; repeatable.",
         page=True,
     )
-    drop: Names = _names(
-        "columns that are not published", "drop", "Columns that are not published; repeatable.", page=True
+    drop: Names = _option(
+        "names",
+        DESCRIBES,
+        "[roles] drop: columns that are not published",
+        "Columns that are not published; repeatable.",
+        page=True,
     )
     weights: str | None = _option(
         "name",
         DESCRIBES,
-        "column of survey weights",
-        "[roles] weights",
+        "[roles] weights: column of survey weights",
         "Column of survey weights; never masked.",
-        metavar="A",
         page=True,
     )
     unit: str | None = _option(
         "name",
         DESCRIBES,
-        "column of households, firms or persons",
-        "[roles] unit",
+        "[roles] unit: column of households, firms or persons",
         "Column of households, firms or persons; its values repeat.",
-        metavar="A",
         in_memory=MEASURES,
         page=True,
     )
     recode: Table | None = _option(
         "recodings",
         ("describe", *MASKS),
-        "how to coarsen columns that are not masked",
-        "[recode]",
+        "[recode]: how to coarsen columns that are not masked",
         "Coarsen a column that is not masked: age=5 (bands), income=round:100, town=rare:20 (merge rare "
         "categories), born=year, year:10, quarter or month; repeatable.",
-        metavar="A=HOW",
         in_memory=("mask",),
         page=True,
     )
     rules: tuple[str, ...] | None = _option(
         "texts",
         COMMANDS,
-        "rules of the records",
-        "[rules] rule",
+        "[rules] rule: rules of the records",
         {
             "": f"{_RULE}Masked records are corrected to satisfy it; repeatable.",
             "evaluate": f"{_RULE}The attacks use it, and masked records that break it are counted; "
             "repeatable.",
         },
         flag="--rule",
-        metavar="TEXT",
         in_memory=EVALUATE,
         page=True,
     )
     scenario: dict[str, Any] | None = _option(
         "scenarios",
         ("evaluate", "recommend"),
-        "other intruders",
-        "[[scenario]]",
+        "[[scenario]]: other intruders",
         "Another intruder who knows A and B only, and limits for him; repeatable.",
-        metavar="NAME=A,B:RISK=LIMIT",
         in_memory=EVALUATE,
         page=True,
     )
     method: str = _option(
         "text",
         ("mask",),
-        "how to mask",
-        "[masking] method",
+        "[masking] method: how to mask",
         "How to mask; see `sdckit methods`.",
         needed=("mask",),
-        metavar="NAME",
-        default="",
     )
     made_by: str | None = _option(
         "text",
         EVALUATE,
-        "method that masked the file",
-        "[masking] made_by",
+        "[masking] made_by: method that masked the file",
         "Method that masked the file, with --set for its parameters; attacks use what it discloses.",
         metavar="METHOD",
     )
@@ -387,81 +387,69 @@ class Request:
         "number",
         EVALUATE,
         help="Seconds that a run of --made-by-command may take.  [default: 60]",
-        metavar="N",
         unjobbed="no job file starts a program",
     )
     settings: Table | None = _option(
         "settings",
         MEASURES,
-        "parameters of the method",
-        "[masking] set",
+        "[masking] set: parameters of the method",
         "Parameter of the method; with --by also one for each stratum, k=north:5,south:3; repeatable.",
         flag="--set",
-        metavar="NAME=VALUE",
     )
     window: str | None = _option(
         "number",
         EVALUATE,
-        "largest move in ranks, a share of the records",
-        "[masking] window",
+        "[masking] window: largest move in ranks, a share of the records",
         "Largest move in ranks, a share of the records, if the method is not one of `sdckit methods`.",
         metavar="SHARE",
     )
     stratified: bool = _option(
         "flag",
         EVALUATE,
-        "each stratum was masked by itself",
-        "[masking] stratified",
+        "[masking] stratified: each stratum was masked by itself",
         "Each stratum of --by was masked by itself, so that the window counts ranks within it; default "
         "with --made-by.",
     )
     unstratified: bool = _option(
         "flag",
         EVALUATE,
-        "the file was masked as a whole",
-        "[masking] unstratified",
+        "[masking] unstratified: the file was masked as a whole",
         "The file was masked as a whole, and strata of --by are only measured; default with --window.",
     )
     unpaired: bool = _option(
         "flag",
         EVALUATE,
-        "rows stand for no original record",
-        "[masking] unpaired",
+        "[masking] unpaired: rows stand for no original record",
         "Rows stand for no original record, as in synthetic data; measures that compare rows are left out.",
         in_memory=EVALUATE,
     )
     limits: Table | None = _option(
         "limits",
         ("evaluate", "recommend"),
-        "largest risks allowed",
-        "[search] max_risk",
+        "[search] max_risk: largest risks allowed",
         {
             "": f"Largest risk allowed, such as linkage=0.1; repeatable.{_SURE}",
             "evaluate": f"Largest risk allowed, such as linkage=0.1; repeatable.{_GATE}",
         },
         needed=("recommend",),
         flag="--max-risk",
-        metavar="RISK=LIMIT",
         page=True,
     )
     loss_limits: Table | None = _option(
         "losses",
         ("evaluate", "recommend"),
-        "largest losses allowed",
-        "[search] max_loss",
+        "[search] max_loss: largest losses allowed",
         {
             "": f"Largest loss allowed, such as suppressed=0.01; repeatable.{_SURE}",
             "evaluate": f"Largest loss allowed, such as suppressed=0.01; repeatable.{_GATE}",
         },
         flag="--max-loss",
-        metavar="LOSS=LIMIT",
         page=True,
     )
     minimise: str = _option(
         "text",
         ("recommend",),
-        "loss to minimise",
-        "[search] minimise",
+        "[search] minimise: loss to minimise",
         "Loss to minimise.",
         metavar="LOSS",
         default="brmae",
@@ -470,8 +458,7 @@ class Request:
     methods: tuple[str, ...] | None = _option(
         "texts",
         SEARCHES,
-        "methods to try with their default grids",
-        "[search] methods",
+        "[search] methods: methods to try with their default grids",
         "A method to try with its default grid, or all for every method; repeatable.",
         flag="--method",
         metavar="NAME",
@@ -480,61 +467,50 @@ class Request:
     grids: dict[str, Table] | None = _option(
         "grid",
         SEARCHES,
-        "values to try, by method",
-        "[search] grid",
+        "[search] grid: values to try, by method",
         "Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone has its default grid; "
         "without --grid and --method, the default methods are tried (see sdckit methods).",
         flag="--grid",
-        metavar="METHOD.PARAMETER=VALUES",
     )
     plan: Path | None = _option(
         "path",
         ("sweep",),
-        "file with the grids",
-        "[search] plan",
+        "[search] plan: file with the grids",
         "A TOML file with the grids; see the reference.",
     )
     replications: str | None = _option(
         "number",
         SEARCHES,
-        "draws of each random masking",
-        "[search] replications",
+        "[search] replications: draws of each random masking",
         {
             "": "Runs of each random masking.  [default: 1]",
             "recommend": "Draws of each random masking; the median counts.  [default: 3; 1 above 20,000 "
             "records]",
         },
-        metavar="N",
     )
     draws: str | None = _option(
         "text",
         ("sweep",),
-        "common or fresh",
-        "[search] draws",
+        "[search] draws: common or fresh",
         "common: a method's settings share random numbers; fresh: each has its own.  [default: common]",
         metavar="RULE",
     )
     workers: str | None = _option(
         "number",
         SEARCHES,
-        "cores to use",
-        "[search] workers",
+        "[search] workers: cores to use",
         "Cores to use.  [default: all]",
-        metavar="N",
     )
     metrics: Names = _option(
         "names",
         ("mask", "evaluate", "sweep"),
-        "metrics",
-        "[measures] metrics",
+        "[measures] metrics: metrics",
         "Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
-        metavar="A,B",
     )
     ties: str = _option(
         "text",
         COMMANDS,
-        "how equal values are ranked",
-        "[measures] ties",
+        "[measures] ties: how equal values are ranked",
         "How equal values are ranked: average, expected, random, first, last, min or max.",
         default="average",
         metavar="RULE",
@@ -542,16 +518,14 @@ class Request:
     missing: str | None = _option(
         "text",
         COMMANDS,
-        "rule for missing cells",
-        "[measures] missing",
+        "[measures] missing: rule for missing cells",
         {"": _MISSING.format("pairwise")} | dict.fromkeys(SEARCHES, _MISSING.format("penalise")),
         metavar="RULE",
     )
     sample_queries: str | None = _option(
         "number",
         ("evaluate", *SEARCHES),
-        "records to estimate on",
-        "[measures] sample_queries",
+        "[measures] sample_queries: records to estimate on",
         {
             "": "Estimate linkage on N records drawn at random, each looked up among all others, with a 95 % "
             "interval.  [default: all records]",
@@ -559,13 +533,11 @@ class Request:
             "interval settles the question; 0 looks up all. The file itself is measured in full.  [default: "
             "2048 of files above 20000]",
         },
-        metavar="N",
     )
     known_share: str | None = _option(
         "number",
         EVALUATE,
-        "share of the persons whom an intruder holds",
-        "[measures] known_share",
+        "[measures] known_share: share of the persons whom an intruder holds",
         "Also tell how many persons are found by an intruder who holds the originals of this share of them "
         "only, such as 0.75; in files of at most 3,000 records.",
         metavar="SHARE",
@@ -574,74 +546,63 @@ class Request:
     estimates: tuple[str, ...] | None = _option(
         "texts",
         COMMANDS,
-        "what users of the file compute",
-        "[measures] estimates",
+        "[measures] estimates: what users of the file compute",
         'What users of the file compute, such as "total(turnover) by sector" or "model: y ~ log(x)": its '
         "loss is measured, too; repeatable.",
         flag="--estimate",
-        metavar="TEXT",
         in_memory=MEASURES,
         page=True,
     )
     variables: bool = _option(
         "flag",
         ("evaluate", "sweep"),
-        "also each variable",
-        "[measures] variables",
+        "[measures] variables: also each variable",
         {"": "Also show every variable.", "sweep": "Also a row for each variable."},
     )
     together: bool = _option(
         "flag",
         EVALUATE,
-        "linkage of several releases together",
-        "[measures] together",
+        "[measures] together: linkage of several releases together",
         "Linkage of several releases together, for an intruder who can align their records.",
         in_memory=EVALUATE,
     )
     detail: bool = _option(
         "flag",
         ("sweep",),
-        "also random-order levels and tie ranges",
-        "[measures] detail",
+        "[measures] detail: also random-order levels and tie ranges",
         "Also random-order levels and tie ranges; takes longer.",
     )
     no_measure: bool = _option(
         "flag",
         ("mask",),
-        "only mask",
-        "[measures] no_measure",
+        "[measures] no_measure: only mask",
         "Only mask: print no loss and no risk; not with --release or --report.",
     )
     engine: str | None = _option(
         "text",
         MEASURES,
-        "memory, local or spark",
-        "[engine] engine",
+        "[engine] engine: memory, local or spark",
         "memory; local: Parquet files or folders in blocks of rows; spark: the same on a cluster. Risks "
         "take both files into memory.  [default: memory, or local for Parquet that does not fit there]",
-        metavar="NAME",
     )
     memory: str | None = _option(
         "text",
         MEASURES,
-        "limit for the engine local",
-        "[engine] memory",
+        "[engine] memory: limit for the engine local",
         "Limit for --engine local, such as 4GB.  [default: what is at hand]",
         metavar="SIZE",
     )
     master: str | None = _option(
         "text",
         MEASURES,
-        "address of a Spark cluster",
-        "[engine] master",
+        "[engine] master: address of a Spark cluster",
         "Spark cluster, such as spark://host:7077.  [default: on this machine]",
         metavar="ADDRESS",
     )
     scratch: Path | None = _option(
         "path",
         MEASURES,
-        "folder for intermediate files",
-        "[engine] scratch",
+        "[engine] scratch: folder for intermediate files",
         "Folder for intermediate files, which are removed; on Spark one that all workers see.  [default: the "
         "system's]",
         metavar="DIR",
@@ -649,8 +610,7 @@ class Request:
     output: Path = _option(
         "path",
         ("describe", *MASKS, "replay"),
-        "the file, or of a sweep the folder, to write",
-        "[output] output",
+        "[output] output: the file, or of a sweep the folder, to write",
         {"": "File to write.", "sweep": "Folder for the results.", "describe": "Start a job file (.toml)."},
         needed=(*MASKS, "replay"),
         short="-o",
@@ -659,16 +619,14 @@ class Request:
     release: bool = _option(
         "flag",
         ("mask",),
-        "a file that can be handed out; true unless it says false",
-        "[output] release",
+        "[output] release: a file that can be handed out; true unless it says false",
         "Write a file that can be handed out: rows shuffled, no key, fresh numbers of units.",
         in_memory=("mask",),
     )
     keep_order: bool = _option(
         "flag",
         RELEASES,
-        "leave the rows in the order of the original",
-        "[output] keep_order",
+        "[output] keep_order: leave the rows in the order of the original",
         "Leave the rows of the release in the order of the original; the figures count what that tells.",
         in_memory=("mask",),
         page=True,
@@ -676,66 +634,53 @@ class Request:
     numbered: str | None = _option(
         "text",
         RELEASES,
-        "name of a column of fresh record numbers",
-        "[output] numbered",
+        "[output] numbered: name of a column of fresh record numbers",
         "Add a column of this name with fresh numbers of the records, in an order that tells nothing.",
-        metavar="NAME",
         in_memory=("mask",),
     )
     decimals: str = _option(
         "number",
         RELEASES,
-        "decimals of masked cells",
-        "[output] decimals",
+        "[output] decimals: decimals of masked cells",
         "Decimals of masked cells: a number, original for the usual step of the column (100 for a column of "
         "hundreds), or none to leave them unrounded.",
-        metavar="N",
         default="original",
     )
     groups: str | None = _option(
         "text",
         ("mask",),
-        "name of a column of group numbers",
-        "[output] groups",
+        "[output] groups: name of a column of group numbers",
         "Add a column with the number of each record's group, under this name.",
-        metavar="NAME",
         in_memory=("mask",),
     )
     calibrate: tuple[str, ...] | None = _option(
         "texts",
         RELEASES,
-        "totals of the original that hold in the file",
-        "[output] calibrate",
+        "[output] calibrate: totals of the original that hold in the file",
         "Change masked cells as little as possible so that a total of the original holds, such as "
         '"total(turnover) by sector"; repeatable.',
-        metavar="TEXT",
         in_memory=("mask",),
     )
     form: str = _option(
         "text",
         ("sweep",),
-        "parquet or csv",
-        "[output] format",
+        "[output] format: parquet or csv",
         "parquet or csv.",
         flag="--format",
-        metavar="NAME",
         default="parquet",
     )
     report: Path | None = _option(
         "path",
         COMMANDS,
-        "HTML report",
-        "[output] report",
+        "[output] report: HTML report",
         "Write a report: one HTML file that needs no network.",
-        metavar="FILE",
         in_memory=MEASURES,
         page=True,
     )
     private: Path | None = _option(
         "path",
         (*REPORTS, "replay", "releases", "check"),
-        "folder of the private record",
-        "[private] private",
+        "[private] private: folder of the private record",
         "Folder of the private record of releases; keep it secret.  [default: in your state directory]",
         metavar="DIR",
         page=True,
@@ -743,39 +688,32 @@ class Request:
     crosswalk: Path | None = _option(
         "path",
         RELEASES,
-        "original row of each published row",
-        "[private] crosswalk",
+        "[private] crosswalk: original row of each published row",
         "Write the original row of each row of the release to a file for you alone; keep it secret.",
-        metavar="FILE",
         in_memory=("mask",),
     )
     crosswalks: tuple[Path, ...] = _option(
         "paths",
         EVALUATE,
-        "original row of each masked row",
-        "[private] crosswalk",
+        "[private] crosswalk: original row of each masked row",
         "The original row of each row of a shuffled release, as recommend and mask write it; one for each "
         "masked file.",
         flag="--crosswalk",
-        metavar="FILE",
         in_memory=EVALUATE,
     )
     private_report: Path | None = _option(
         "path",
         REPORTS,
-        "HTML report with exact statistics",
-        "[private] private_report",
+        "[private] private_report: HTML report with exact statistics",
         "Write the report with exact statistics of the original and its hash, marked PRIVATE on every page; "
         "keep it secret.",
-        metavar="FILE",
         in_memory=MEASURES,
         page=True,
     )
     folder: Path | None = _option(
         "path",
         ("recommend",),
-        "folder for the runs of the search",
-        "[private] folder",
+        "[private] folder: folder for the runs of the search",
         "Store finished runs: after Ctrl-C or a crash the same command resumes. Keep DIR secret: it holds "
         "the seed.",
         metavar="DIR",
@@ -784,16 +722,14 @@ class Request:
     records: Path | None = _option(
         "path",
         EVALUATE,
-        "each record's risk and share of the losses",
-        "[private] records",
+        "[private] records: each record's risk and share of the losses",
         "Write each record's risk and share of the losses to a file for you alone; keep it secret.",
         in_memory=EVALUATE,
     )
     private_output: bool = _option(
         "flag",
         EVALUATE,
-        "also figures that one record dominates",
-        "[private] private_output",
+        "[private] private_output: also figures that one record dominates",
         "With --json or --csv, also figures that one record dominates, from which its value follows; not for "
         "publication.",
     )
@@ -813,7 +749,6 @@ class Request:
         "path",
         COMMANDS,
         help="Write these options to a job file (.toml), for sdckit run.",
-        metavar="FILE",
         unjobbed="it names the job itself",
     )
     overwrite: bool = _option(
@@ -849,6 +784,7 @@ def _record(one: Any) -> Option:
     """Return the record of a field of `Request`."""
     record = dict(one.metadata)
     flag, short = record["flags"]
+    record.setdefault("metavar", METAVARS.get(record["kind"], ""))
     flag = flag or f"--{one.name.replace('_', '-')}"
     return Option(one.name, one.default, **record | {"flags": (flag, *([short] if short else ()))})
 
