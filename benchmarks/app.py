@@ -18,7 +18,7 @@ import polars as pl
 
 import sdckit as sdc
 from maskings import sorted_columns, table
-from sdckit.app.opened_job import open_job
+from sdckit.app.job import open_job
 from sdckit.app.panel import make_panel
 from sdckit.core.randomness import fresh_entropy
 from sdckit.request.toml import check_job
@@ -27,7 +27,7 @@ from timing import Row, row, seconds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.app.opened_job import OpenedJob
+    from sdckit.app.job import OpenedJob
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 from app_client import Page

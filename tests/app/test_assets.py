@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cases import each
-from sdckit.app import assets
+from sdckit.app import pages as assets
 from sdckit.app.pages import Session, make_app
 
 HERE = Path(__file__).parents[2]

@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 
 import sdckit as sdc
 from command import good
-from sdckit.app.copying import command_text, command_words, describe_text
-from sdckit.app.opened_job import open_job
-from sdckit.app.run_job import canonical, effective_job, job_file_text
+from sdckit.app.job import (
+    canonical,
+    command_text,
+    effective_job,
+    job_file_text,
+    open_job,
+)
 from sdckit.app.state import Pick, State, WorkFolder
 from sdckit.cli import sdckit as commands
 from sdckit.request.toml import check_job, job_of_request
@@ -107,15 +111,12 @@ def test_the_copied_line_stands_for_the_same_job(made):
 
 def test_the_line_is_as_people_write_it():
     job = canonical(check_job(changed(input={"na": [-9]}, output={"keep_order": True})))
-    assert command_text(job, ["--save-job", "my job.toml"]) == (
+    assert command_text(job) == (
         "sdckit recommend survey.csv -o out.csv --na=-9 --columns a,b --key id --untouched sex,age "
-        "--max-risk linkage=0.5 --grid mdav.k=3 --keep-order --save-job 'my job.toml'"
-    )
-    assert (
-        describe_text(job) == "sdckit describe survey.csv --na=-9 --columns a,b --key id --untouched sex,age"
+        "--max-risk linkage=0.5 --grid mdav.k=3 --keep-order"
     )
     odd = canonical(check_job(changed(input={"data": "-x.csv"})))
-    assert command_words(odd, ["--quiet"])[-3:] == ["--quiet", "--", "-x.csv"]
+    assert command_text(odd).endswith(" -- -x.csv")
 
 
 @pytest.fixture(scope="module")
@@ -248,8 +249,8 @@ def test_the_copied_line_writes_the_same_job_file_and_takes_up_the_search(work, 
     job = effective_job(state, work, 80)
     opened = open_job(job)
     choice = sdc.recommend(opened.prepare(), **opened.search_options())
-    line = command_text(job, ["--save-job", "survey-sdckit/saved.toml", "--json"])
-    done = good(folder, *shlex.split(line)[1:])
+    words = shlex.split(command_text(job))[1:]
+    done = good(folder, *words, "--save-job", "survey-sdckit/saved.toml", "--json")
     found = json.loads(done.stdout)["choice"]
     assert (found["method"], found["parameters"]) == ("mdav", {"k": 4})
     assert found["values"] == choice.public().to_dict()["values"]

@@ -16,7 +16,7 @@ from sdckit.app.guards import (
     check_sizes,
     with_security_headers,
 )
-from sdckit.app.release_run import ReleaseRun
+from sdckit.app.running import Running
 
 ADDRESS = Address(1)
 
@@ -71,11 +71,13 @@ def test_a_release_imports_nothing_from_the_start_folder(tmp_path):
         (tmp_path / name).write_text("open('ran', 'w').close()")
 
     async def ran():
-        ended = asyncio.Event()
-        run = ReleaseRun(tmp_path, ended.set)
-        run.begin(["describe", "missing.csv"], None)
-        await ended.wait()
-        return run.error
+        run = Running(tmp_path, "release")
+        job = {"input": {"data": "missing.csv"}, "search": {"max_risk": {"linkage": 0.1}}}
+        job |= {"command": "recommend", "output": {"output": "out.csv"}}
+        run.start({"job": job, "save_job": "", "overwrite": False})
+        while run.running:  # noqa: ASYNC110 - short
+            await asyncio.sleep(0.1)
+        return run.state.error
 
     assert loops.run(ran()).startswith("no file ")
     assert not (tmp_path / "ran").exists()

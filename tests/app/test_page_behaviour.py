@@ -88,7 +88,7 @@ def test_a_double_click_keeps_once(small, here):
 
 def searches(small):
     children = psutil.Process(small.command.process.pid).children()
-    return [one for one in children if "sdckit.app.search_process" in one.cmdline()]
+    return [one for one in children if "sdckit.app.child" in one.cmdline()]
 
 
 def start_long_search(here):

@@ -15,8 +15,8 @@ def test_rules_that_hold_are_offered_and_own_ones_counted_with_their_tolerance()
     total = parts.sum(axis=1) + 2 * (np.arange(500) % 25 == 0)
     whole = np.where(np.arange(500) == 3, np.nan, parts.sum(axis=1))
     original = Original.of(pl.DataFrame({"T": total, "A": parts[:, 0], "B": parts[:, 1], "D": whole}))
-    session = SimpleNamespace(require_file=lambda: SimpleNamespace(prepared={}))
-    offered = found_rules(session, original)
+    file = SimpleNamespace(once=lambda _what, _key, make: make())
+    offered = found_rules(file, original)
     assert [one["rule"] for one in offered] == ["D = A + B", "T >= 0", "A >= 0", "B >= 0", "D >= 0"]
     assert [one["text"] for one in offered[:2]] == [
         " holds in all 499 records",

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from sdckit.app.pages import Session, make_app
+from sdckit.app.running import RunState
 from sdckit.app.screen import message_of
 
 
@@ -136,7 +137,8 @@ def test_a_release_that_was_written_says_how_many_records_are_exposed(screens):
         "summary": {"sha256": "0", "method": "noise"},
         "choice": {"sentences": ["It loses least."]},
     }
-    screens.session.release.result, screens.session.release.about = found, (file.path, file.state)
+    screens.session.release.state = RunState(outcome="done", result=found)
+    screens.session.release.about = file.path, file.state
     text = screens.ask("GET", "/release")[2]
     line = re.search(r'<p id="exposed"><b>([^<]*)<', text)[1]
     assert line.startswith("2 of 60 records are exposed")

@@ -14,11 +14,11 @@ import pytest
 
 import command
 import loops
-from sdckit.app import search as server_side
-from sdckit.app import search_work
-from sdckit.app.opened_job import open_job
-from sdckit.app.search import GONE, RunningSearch, SearchState
-from sdckit.app.search_work import Follower, wait_for_others
+from sdckit.app import running as server_side
+from sdckit.app import work
+from sdckit.app.job import open_job
+from sdckit.app.running import GONE, Running, RunState
+from sdckit.app.work import Follower, wait_for_others
 from sdckit.core.registry import METHODS
 from sdckit.metrics.evaluation_result import FIGURES
 from sdckit.request.toml import check_job
@@ -58,20 +58,19 @@ def apart(*given):
     hold()
     return measure(*given)
 task.Task.measure_and_record, runner.Worker.measure = here, apart
-from sdckit.app import search_process
-search_process.main()
+from sdckit.app import child
+child.main()
 """
 SERVER = f"""
 import asyncio, json, sys
 from pathlib import Path
-from sdckit.app import search
-from sdckit.request.toml import check_job
-search.PROGRAM = ("-c", {DRIVER!r})
+from sdckit.app import running
+running.PROGRAM = ("-c", {DRIVER!r})
 async def serve():
-    running = search.RunningSearch(Path.cwd())
-    running.start(check_job(json.loads(sys.argv[1])))
-    while running.running:
-        await running.wait_for_change(running.version)
+    search = running.Running(Path.cwd(), "search")
+    search.start({{"job": json.loads(sys.argv[1])}})
+    while search.running:
+        await asyncio.sleep(0.1)
 asyncio.run(serve())
 """
 PATHS = [str(Path(server_side.__file__).parents[2]), str(Path(command.__file__).parent)]
@@ -111,23 +110,23 @@ def started(folder, hold):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    process.stdin.write(json.dumps(CONTENT).encode() + b"\n")
+    process.stdin.write(json.dumps({"work": "search", "job": CONTENT}).encode() + b"\n")
     process.stdin.flush()
     wait_until(lambda: runs_in(folder) >= hold, process)
     return process
 
 
-def job(content=CONTENT):
-    return check_job(content)
+def running_in(folder, content=CONTENT):
+    """A search that was started, and the list that gets its states."""
+    states = []
+    running = Running(folder, "search", lambda: states.append(running.state))
+    assert running.start({"job": content})
+    return running, states
 
 
-async def finished(running):
-    """Every state of a running search, up to its end."""
-    states = [running.state]
-    while running.running:
-        await running.wait_for_change(running.version)
-        states.append(running.state)
-    return states
+async def ended(running):
+    while running.running:  # noqa: ASYNC110 - short
+        await asyncio.sleep(0.01)
 
 
 # --- killed, interrupted, continued ---
@@ -157,13 +156,13 @@ def test_killed_and_stopped_at_several_moments_a_search_ends_with_the_same_point
         assert search_in(folder).kept(folder / "kept").runs == kept
 
     async def go_on():
-        running = RunningSearch(folder)
-        assert running.start(job())
-        assert not running.start(job()), "a second click"
-        return await finished(running)
+        running, states = running_in(folder)
+        assert not running.start({"job": CONTENT}), "a second click"
+        await ended(running)
+        return states
 
     states = loops.run(go_on())
-    assert (states[-1].outcome, states[-1].error, states[-1].share) == ("done", None, 1.0)
+    assert (states[-1].outcome, states[-1].error, states[-1].share) == ("done", "", 1.0)
     assert [state.running for state in states] == [True] * (len(states) - 1) + [False]
     entropy = int(json.loads((folder / "kept" / SEARCH_PLAN).read_text())["entropy"])
     search = search_in(folder)
@@ -195,26 +194,25 @@ def test_a_search_ends_with_its_server_and_so_do_its_workers(folder):
 
 
 @pytest.mark.long
-def test_stopped_by_the_server_and_watched_by_two_pages(folder, monkeypatch):
+def test_stopped_by_the_server(folder, monkeypatch):
     monkeypatch.setattr(server_side, "PROGRAM", ("-c", DRIVER))
     monkeypatch.setenv(HOLD, str(6 * RECORD))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(PATHS))
 
     async def follow():
-        running = RunningSearch(folder)
-        await running.stop()  # nothing to stop
-        assert running.state == SearchState()
-        running.start(job())
-        pages = [asyncio.create_task(finished(running)) for _ in range(2)]
-        while runs_in(folder) < 6:
-            await running.wait_for_change(running.version)
+        idle = Running(folder, "search")
+        await idle.stop()  # nothing to stop
+        assert idle.state == RunState()
+        running, states = running_in(folder)
+        while runs_in(folder) < 6:  # noqa: ASYNC110 - looks at a file
+            await asyncio.sleep(0.01)
         await asyncio.gather(running.stop(), running.stop())
         assert not running.running
-        return [await page for page in pages]
+        return states
 
-    for states in loops.run(follow()):
-        assert (states[-1].outcome, states[-1].error) == ("stopped", None)
-        assert any(state.stopping for state in states)
+    states = loops.run(follow())
+    assert (states[-1].outcome, states[-1].error) == ("stopped", "")
+    assert any(state.stopping for state in states)
     assert runs_in(folder) >= 6
 
 
@@ -222,16 +220,15 @@ def test_stopped_by_the_server_and_watched_by_two_pages(folder, monkeypatch):
 
 
 async def outcome_of(folder, content):
-    running = RunningSearch(folder)
-    running.start(job(content))
-    await finished(running)
+    running, _ = running_in(folder, content)
+    await ended(running)
     return running.state
 
 
 def test_errors_are_the_lines_of_the_command_line(folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # it is replaced
-    text = search_work.run(CONTENT | {"roles": {"columns": ["a", "zebra"]}}, None)
+    text, _ = work.run({"work": "search", "job": CONTENT | {"roles": {"columns": ["a", "zebra"]}}}, None)
     words = ["recommend", "data.csv", "-o", "out.csv", "--max-risk", "linkage=0.3", "--columns", "a,zebra"]
     done = command.run_here(folder, *words)
     assert f"error: {text}\n" == done.stderr
@@ -240,7 +237,7 @@ def test_errors_are_the_lines_of_the_command_line(folder, monkeypatch):
 
 def test_a_program_that_cannot_be_started_or_dies_is_an_error(folder, monkeypatch):
     monkeypatch.setattr(server_side, "PROGRAM", ("-c", "raise SystemExit(5)"))
-    assert loops.run(outcome_of(folder, CONTENT)).error == GONE
+    assert loops.run(outcome_of(folder, CONTENT)).error == GONE["search"]
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     state = loops.run(outcome_of(folder, CONTENT))
     assert state.error.startswith("the search could not be started: ")
@@ -248,17 +245,17 @@ def test_a_program_that_cannot_be_started_or_dies_is_an_error(folder, monkeypatc
 
 
 def test_warnings_come_with_the_state():
-    state = SearchState(running=True)
+    state = RunState(running=True)
     for text in ("one", "two"):
         state = state.after({"kind": "warning", "text": text})
-    assert state.after({"kind": "done"}).ended() == SearchState(warnings=("one", "two"), outcome="done")
-    failed = state.after({"kind": "error", "text": "no file"}).ended()
+    assert state.after({"kind": "done"}).ended("") == RunState(warnings=("one", "two"), outcome="done")
+    failed = state.after({"kind": "error", "text": "no file"}).ended("")
     assert (failed.running, failed.outcome, failed.error) == (False, "error", "no file")
 
 
 def test_progress_is_sent_four_times_a_second_at_most(monkeypatch):
     clock, sent = [100.0], []
-    monkeypatch.setattr("sdckit.app.search_work.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("sdckit.app.work.time.monotonic", lambda: clock[0])
     follower = Follower(lambda kind, **content: sent.append((clock[0], kind, content["share"])))
     for step in range(100):
         clock[0] = 100.0 + step * 0.1
@@ -277,13 +274,13 @@ def test_an_earlier_search_in_the_folder_is_waited_for(folder, monkeypatch):
         if len(slept) == 3:
             place.__exit__(None, None, None)
 
-    monkeypatch.setattr("sdckit.app.search_work.time.sleep", sleep)
+    monkeypatch.setattr("sdckit.app.work.time.sleep", sleep)
     wait_for_others(folder / "kept")
     assert len(slept) == 3
     wait_for_others(folder / "kept")
     wait_for_others(folder / "missing")
     assert len(slept) == 3
     with SearchFolder(folder / "kept", {}, 1, 3):
-        monkeypatch.setattr("sdckit.app.search_work.PATIENCE", 0.0)
+        monkeypatch.setattr("sdckit.app.work.PATIENCE", 0.0)
         wait_for_others(folder / "kept")
     assert len(slept) == 3

@@ -62,8 +62,8 @@ def test_the_job_is_read_once_for_each_state_and_each_search_made_once(session):
     assert first.search_options()
     other = State({**session.file.state.job, "output": {"output": "other.csv"}})
     session.file.become(other, session.file.history.version)
-    assert session.opened().given["output"].name == "other.csv"
+    assert session.opened().given.output.name == "other.csv"
     assert session.current_search() is search
     session.file.change(other_roles(session), session.file.history.version)
     assert session.current_search() is not search
-    assert session.current_search().task.whole.original is session.original()
+    assert session.current_search().task.original is session.original()

@@ -106,7 +106,7 @@ def test_a_new_metric_and_a_new_method_are_held_to_the_contract(run):
     files = [f"tests/contract/test_contract{name}.py" for name in ("", "_methods", "_invariants")]
     words = ["-q", "-n0", "-p", "no:cacheprovider", "-k", "changed_cells or shrunk", *files]
     found = run("-m", "pytest", *words, "--rootdir", str(HERE), folder=HERE)
-    assert int(re.search(r"(\d+) passed", found)[1]) > 70
+    assert int(re.search(r"(\d+) passed", found)[1]) > 30
     assert "failed" not in found
 
 
@@ -153,7 +153,7 @@ def test_no_file_lists_metrics_or_methods():
         code, name = path.read_text(encoding="utf-8"), str(path.relative_to(HERE))
         found[name] = [*lists_of([*sdc.METRICS, *aliases], code)]
         found[name] += [] if name in PLANS else lists_of(sdc.METHODS, code)
-    assert len(found) > 300
+    assert len(found) > 200
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 

@@ -92,7 +92,7 @@ def test_buckets_hold_intervals_of_ranks(tmp_path, largest, blocks):
             block = transport.source.read(ref, Reads(("ties", "gaps")))
             column = block.original["ties" if piece == 0 else "gaps"]
             here = np.flatnonzero(~np.isnan(column))
-            numbers = found.of_values(column[here], ref.first)
+            numbers = found.of_values(column[here], here + ref.first)
             np.testing.assert_array_equal(numbers, found.of_ranks(rank[here + ref.first]))
             assert {buckets.piece_of(int(number)) for number in numbers} <= {piece}
     assert np.diff(buckets.pieces[0].starts).max() <= largest  # whole numbers: no bucket is too large

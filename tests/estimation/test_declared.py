@@ -117,7 +117,7 @@ def test_a_worker_measures_the_same_without_the_table(data):
     )
     (run,) = runs_of(settings, 1)
     sent = pickle.loads(pickle.dumps(task.without_table()))  # noqa: S301 - as a worker gets it
-    assert sent.whole.original.table is None
+    assert sent.original.table is None
     assert np.array_equal(sent.measure(run, 3), task.measure(run, 3), equal_nan=True)
     others = [{"estimates": TEXTS[:1]}, {"unit": "town", "untouched": "size"}, {"na": -9}]
     for other in others:  # that give other estimates, so that a folder of the first sweep does not serve

@@ -1,12 +1,13 @@
 """Files cut into blocks of rows, and the totals that exchanges deliver, computed in memory."""
 
 import pickle
+from functools import reduce
 
 import numpy as np
 
 from sdckit.engines.compare import EngineComparison
-from sdckit.engines.scan import Basis, Scan, SecondScan, merge_details, merge_scans
-from sdckit.engines.transport import Block, Piece, RankTotals
+from sdckit.engines.scan import Basis, Scan, SecondScan, merge_scans
+from sdckit.engines.transport import Block, Piece, RankTotals, merged
 from sdckit.kernels.ranks import mean_cross_gap, tie_sum
 from sdckit.metrics.blocks import couple_quantiles, edge_positions, edges_between, stream_power
 
@@ -92,7 +93,7 @@ def engine_answers(pair, strata, borders):
         )
         for group, totals in scans.items()
     }
-    details = merge_details([_sent(SecondScan(pair.columns, bases))(block) for block in blocks])
+    details = reduce(merged, [_sent(SecondScan(pair.columns, bases))(block) for block in blocks])
     answers = {
         group: EngineComparison(
             pair.columns,

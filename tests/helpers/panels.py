@@ -5,7 +5,7 @@ import json
 import re
 from html.parser import HTMLParser
 
-from sdckit.app.opened_job import open_job
+from sdckit.app.job import open_job
 from sdckit.app.panel import make_panel
 from sdckit.request.toml import check_job
 from secret_bytes import entropy

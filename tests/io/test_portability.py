@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sdckit.app.release_run import ReleaseRun
+from sdckit.app.running import Running
 from sdckit.io import atomic, memory
 from sdckit.io import atomic as drafts
 from sdckit.record import store as private_files
@@ -122,7 +122,7 @@ def test_a_release_is_ended_where_no_interrupt_can_be_sent(tmp_path):
         def terminate(self):
             self.ended = True
 
-    run = ReleaseRun(tmp_path)
+    run = Running(tmp_path, "release")
     run._process = Process()  # noqa: SLF001 - no other way to end one
-    run.close()
+    run.interrupt()
     assert run._process.ended  # noqa: SLF001

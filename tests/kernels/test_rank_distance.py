@@ -1,5 +1,7 @@
 """Order, tie blocks and mid-rank distances against the twins, on columns that take every path of the code."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -9,6 +11,7 @@ import naive
 from cases import each
 from columns import SHAPES, N, column
 from rank_checks import assert_order, assert_sums
+from sdckit.kernels import ranks
 from sdckit.kernels.ranks import (
     RULES,
     AlignedColumn,
@@ -235,3 +238,21 @@ def test_long_runs_of_near_ties_are_ordered_exactly(far):
     x[:, 7], y[:, 500] = far, -far
     for sums, ours, theirs in zip(distances(ColumnStack(x), ColumnStack(y), "average"), x, y, strict=True):
         assert_sums(sums, ours, theirs)
+
+
+def test_a_thread_never_sees_ranks_that_another_is_still_writing(monkeypatch):
+    """The original of a sweep is shared by threads, and kernels run without Python's lock."""
+    columns = np.array([[30.0, 10.0, 20.0], [1.0, 1.0, 5.0]])
+    expected, stack = ColumnStack(columns).ranks2("average").tolist(), ColumnStack(columns)
+    write, seen = ranks._write_stack_ranks2, []  # noqa: SLF001 - where the other thread comes in
+
+    def interrupted(*given):
+        if not seen:
+            seen.append(None)
+            with ThreadPoolExecutor(1) as pool:
+                seen[0] = pool.submit(stack.ranks2, "average").result().tolist()
+        write(*given)
+
+    monkeypatch.setattr(ranks, "_write_stack_ranks2", interrupted)
+    assert stack.ranks2("average").tolist() == expected
+    assert seen == [expected]

@@ -90,7 +90,7 @@ def test_sentences_of_brmse_are_true(x, y, options, words):
 
 @each("metric", sdc.METRICS)
 def test_a_sentence_without_numbers_where_nothing_can_be_compared(metric):
-    original = RNG.normal(size=(120, 3))
+    original = np.random.default_rng(0).normal(size=(120, 3))
     try:
         said = sdc.evaluate(original, np.full_like(original, np.nan), metrics=metric).meaning[metric]
     except sdc.NotApplicable as refusal:

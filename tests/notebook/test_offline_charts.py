@@ -10,7 +10,8 @@ import pytest
 import sdckit as sdc
 from pictures import pixels
 from sdckit.report import charts
-from sdckit.report.charts import compact_png, svg
+from sdckit.report.charts import svg
+from sdckit.report.drawing import compact_png
 from shown import chosen, data, swept
 
 CHARTS = {

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import command
-from sdckit.selection.checkpoint import Checkpoint
-from sdckit.selection.runner import CELLS, PLAN, README, WARNING, SweepFolder
+from sdckit.selection.runner import CELLS, PLAN, README, WARNING, Checkpoint, SweepFolder
 
 LENGTH = 3
 RECORD = 8 + 8 * LENGTH + 4  # bytes of key, values and check sum

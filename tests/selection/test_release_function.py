@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,8 @@ import pytest
 
 import sdckit as sdc
 from sdckit.core.randomness import draw_generator
-from sdckit.selection.release import ReleaseFile, ReleasePlan, make_release
+from sdckit.record.publish import ReleaseFile, publish
+from sdckit.selection.release import ReleasePlan, make_release
 from secret_bytes import entropy
 from sweeps import frame
 
@@ -157,15 +159,15 @@ def test_a_report_that_fails_leaves_no_file(tmp_path):
     plan = ReleasePlan("mdav", {"k": 3}, metrics="brmae")
     file = ReleaseFile(tmp_path / "out.csv")
 
-    def refuse(release, _pair):
+    def refuse(release, _digest, _notes):
         assert in_order(release).equals(sdc.mask(frame(), "mdav", k=3))
         assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
         raise OSError("no room for a report")
 
     with pytest.raises(OSError, match="no room"):
-        make_release(plan, sdc.prepare(frame()), store=file.store, report=refuse)
+        make_release(plan, sdc.prepare(frame()), hand_out=partial(publish, file, report=refuse))
     assert not list(tmp_path.iterdir())
-    release = make_release(plan, sdc.prepare(frame()), store=file.store)
+    release, _ = make_release(plan, sdc.prepare(frame()), hand_out=partial(publish, file))
     assert pl.read_csv(tmp_path / "out.csv").equals(release.data)
 
 

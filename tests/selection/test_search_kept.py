@@ -11,8 +11,7 @@ import pytest
 import command
 import sdckit as sdc
 from sdckit.selection import search as searches
-from sdckit.selection.checkpoint import Checkpoint
-from sdckit.selection.runner import CELLS, README, SEARCH_PLAN, SearchFolder
+from sdckit.selection.runner import CELLS, README, SEARCH_PLAN, Checkpoint, SearchFolder
 from sdckit.selection.search import Search
 from sdckit.selection.task import Task
 from sweeps import frame

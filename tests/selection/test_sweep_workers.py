@@ -17,9 +17,8 @@ from polars.testing import assert_frame_equal
 import command
 from sdckit import progress
 from sdckit.selection import runner
-from sdckit.selection.runner import Runner
+from sdckit.selection.runner import Runner, Worker
 from sdckit.selection.task import Task
-from sdckit.selection.worker import Worker
 from sweeps import frame, swept
 
 

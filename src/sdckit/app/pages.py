@@ -1,16 +1,22 @@
-"""The page as an application: its addresses, and moves along the states of the job."""
+"""The page as an application: its addresses, moves along the states of the job, and what screens load."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import hashlib
+import json
+import re
+from functools import cache
+from html import escape
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from sdckit.app import (
-    assets,
-    events,
     screen_goal,
     screen_map,
     screen_open,
@@ -19,25 +25,28 @@ from sdckit.app import (
     screen_rules,
     screen_search,
 )
-from sdckit.app.screen import (
-    OLD,
-    REFUSALS,
-    STEPS,
-    go_to,
-    is_old,
-    message_of,
-    read_form,
-    render,
-    root_of,
-    session_of,
-)
+from sdckit.app.running import RELEASING
+from sdckit.app.screen import OLD, REFUSALS, STEPS, Page, message_of, read_form, version_of
+from sdckit.app.screen_search import progress_of
 from sdckit.app.session import Session
-from sdckit.core.checks import printable
+from sdckit.core.checks import printable, printable_content
+from sdckit.report.charts import bundle
+from sdckit.report.page import shade_styles
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+
+    from markdown_it.token import Token
     from starlette.requests import Request
 
 __all__ = ["Session", "make_app"]
+
+BREAK = "<br>"  # the one tag that the documentation uses, in cells of tables
+SCRIPT, STYLE = "text/javascript", "text/css"
+# The report has scripts of its own, which its own policy allows; it gets no access to this page.
+SANDBOX = "sandbox allow-scripts allow-modals; frame-ancestors 'none'"
+HEARTBEAT = 15.0  # seconds after which a comment shows that the stream is alive
+PAUSE = 0.5  # seconds between two messages at least
 
 
 async def undo(request: Request) -> Response:
@@ -52,40 +61,185 @@ async def redo(request: Request) -> Response:
 
 async def _move(request: Request, *, forward: bool) -> Response:
     """Move along the states of the job; at their end nothing happens."""
-    session, form = session_of(request), await read_form(request)
-    if session.file is not None and is_old(session, form):
-        session.tell(OLD, "error")
+    page = Page(request, await read_form(request))
+    session, screen = page.session, page.form.text("screen")
+    error = ""
+    if session.file is not None and page.is_old:
+        error = OLD
     elif session.file is not None:
-        await session.work(lambda: session.move(forward=forward))
+        await page.work(lambda: session.move(forward=forward))
         session.announce()
-    screen = form.text("screen")
-    return go_to(request, screen if screen in STEPS else "open")
+    return page.go_to(screen if screen in STEPS else "open", error)
 
 
 async def reread(request: Request) -> Response:
     """Read the open file again after it was changed on disk."""
-    session = session_of(request)
-    file = session.require_file()
+    page = Page(request)
+    session, name = page.session, page.file.name
+    error = ""
     try:
-        await session.work(session.open, file.name)
-    except REFUSALS as error:
-        session.tell(message_of(error).text, "error")
-    else:
+        await page.work(session.open, name)
         session.tell("The file was read again; check the roles of its columns.")
+    except REFUSALS as refused:
+        error = message_of(refused).text
     session.announce()
-    return go_to(request, "open")
+    return page.go_to("open", error)
 
 
 async def refuse(request: Request, error: Exception) -> Response:
     """Answer what cannot be done: a page to go on from if a form was sent, one line for a script."""
-    message = message_of(error)
+    page = Page(request)
+    page.refused = message_of(error)
     if request.headers.get("sec-fetch-mode") != "navigate":
-        return PlainTextResponse(printable(message.text), 422)
-    screen = request.url.path.removeprefix(root_of(request)).split("/")[1]
+        return PlainTextResponse(printable(page.refused.text), 422)
+    screen = request.url.path.removeprefix(page.root).split("/")[1]
     found = screen if screen in STEPS else "open"
-    return render(
-        request, found, 422, template="refused", title="This was not done", messages=[message], charts=False
-    )
+    return page.render(found, template="refused", title="This was not done", charts=False)
+
+
+def _now(session: Session) -> dict[str, dict[str, Any]]:
+    """Return what the streams show, by the name of the event."""
+    release = session.release
+    text = RELEASING if release.running else release.state.error
+    return {
+        "state": {"version": version_of(session)},
+        "search": progress_of(session),
+        "release": {"running": release.running, "finished": release.runs, "text": text},
+    }
+
+
+async def _messages(request: Request, session: Session) -> AsyncIterator[str]:
+    """Yield what has changed since the last message, until the browser goes away."""
+    last: dict[str, dict[str, Any]] = {}
+    yield "retry: 2000\n\n"
+    while not await request.is_disconnected():
+        seen, now = session.moment(), _now(session)
+        for name, content in now.items():
+            if last.get(name) != content:
+                yield f"event: {name}\ndata: {json.dumps(printable_content(content))}\n\n"
+        last = now
+        try:
+            async with asyncio.timeout(HEARTBEAT):
+                await session.next_change(seen)
+        except TimeoutError:
+            yield ": alive\n\n"
+        await asyncio.sleep(PAUSE)
+
+
+async def stream(request: Request) -> Response:
+    """Answer with the event stream."""
+    return StreamingResponse(_messages(request, request.app.state.session), media_type="text/event-stream")
+
+
+@cache
+def _own(name: str) -> str:
+    """Return the text of a file in the folder of styles and scripts."""
+    return resources.files("sdckit.app").joinpath("static", name).read_text(encoding="utf-8")
+
+
+@cache
+def report_style() -> str:
+    """Return the style of the report, which the screens share."""
+    return resources.files("sdckit.report").joinpath("page.css").read_text(encoding="utf-8") + shade_styles()
+
+
+async def static(request: Request) -> Response:
+    """Answer a style or a script."""
+    name = request.path_params["name"]
+    if name in ("app.css", "app.js"):
+        return Response(_own(name), media_type=STYLE if name == "app.css" else SCRIPT)
+    if name == "report.css":
+        return Response(report_style(), media_type=STYLE)
+    if name == "vega.js":
+        return Response(await Page(request).work(bundle), media_type=SCRIPT)
+    return PlainTextResponse("not found", 404)
+
+
+async def docs(request: Request) -> Response:
+    """Show a page of the documentation."""
+    name = request.path_params["name"]
+    if name not in doc_files():
+        return PlainTextResponse("not found", 404)
+    text = doc_files()[name].read_text(encoding="utf-8")
+    return Page(request).render("", template="doc", title="Documentation", text=as_html(text))
+
+
+@cache
+def doc_files() -> dict[str, Path]:
+    """Return the pages of the documentation by their names, of the package or beside its source."""
+    package = Path(__file__).parents[1]
+    shipped, beside = package / "docs", package.parents[1] / "docs"
+    return {path.stem: path for path in sorted((shipped if shipped.is_dir() else beside).rglob("*.md"))}
+
+
+def as_html(text: str) -> str:
+    """Return Markdown as HTML; HTML inside it is shown as text, and pictures by their description.
+
+    Links to other pages of the documentation lead there; links to other files become plain text.
+    """
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - comes with rich
+
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    markdown.add_render_rule("image", _description)
+    tokens = markdown.parse(text)
+    places = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
+    for place, name in zip(places, anchors(tokens[place + 1].content for place in places), strict=True):
+        tokens[place].attrSet("id", name)
+    for token in tokens:
+        token.children = token.children and _mended_links(token.children)
+    html = str(markdown.renderer.render(tokens, markdown.options, {}))
+    return html.replace(escape(BREAK), BREAK)
+
+
+def _description(_renderer: Any, tokens: Sequence[Token], place: int, *_options: Any) -> str:
+    """Return the description of a picture, which the page does not load."""
+    return f"<em>Picture: {escape(tokens[place].content)}</em>"
+
+
+def _mended_links(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens of a line with links that lead somewhere from this page, and without the others."""
+    found: list[Token] = []
+    kept = True
+    for token in tokens:
+        if token.type == "link_open":
+            target = _target(str(token.attrs["href"]))
+            kept = target is not None
+            token.attrs |= {"href": target or "", "rel": "noreferrer"}
+        if kept or token.type not in {"link_open", "link_close"}:
+            found.append(token)
+    return found
+
+
+def _target(link: str) -> str | None:
+    """Return the address for a link of the documentation; None if the page has nothing there."""
+    file, mark, place = link.partition("#")
+    if not file or file.startswith(("https://", "http://")):
+        return link
+    path = PurePosixPath(file)
+    return path.stem + mark + place if path.suffix == ".md" and path.stem in doc_files() else None
+
+
+def anchors(headings: Iterable[str]) -> list[str]:
+    """Return a name for each heading of a page: its words in lower case; a number tells equal ones apart."""
+    seen: dict[str, int] = {}
+    found = []
+    for heading in headings:
+        name = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        count = seen[name] = seen.get(name, -1) + 1
+        found.append(f"{name}-{count}" if count else name)
+    return found
+
+
+async def report(request: Request) -> Response:
+    """Answer the report of the last release that this page wrote, kept apart from the page itself."""
+    session: Session = request.app.state.session
+    path = session.report()
+    if path is None or not path.is_file():
+        return PlainTextResponse("there is no report; write a release with one first", 404)
+    content = await session.work(path.read_bytes)
+    if hashlib.sha256(content).hexdigest() != session.release.state.report:
+        return PlainTextResponse("the report was changed after it was written; write the release again", 409)
+    return Response(content, media_type="text/html", headers={"Content-Security-Policy": SANDBOX})
 
 
 def make_app(session: Session) -> Starlette:
@@ -93,7 +247,7 @@ def make_app(session: Session) -> Starlette:
 
     async def first(request: Request) -> Response:
         """Send the browser to the screen to begin with."""
-        return go_to(request, "open" if session.file is None else "roles")
+        return Page(request).go_to("open" if session.file is None else "roles")
 
     routes = [
         Route("/", first),
@@ -104,8 +258,10 @@ def make_app(session: Session) -> Starlette:
         *screen_search.ROUTES,
         *screen_map.ROUTES,
         *screen_release.ROUTES,
-        *events.ROUTES,
-        *assets.ROUTES,
+        Route("/events", stream),
+        Route("/static/{name}", static),
+        Route("/docs/{name}", docs),
+        Route("/report", report),
         Route("/undo", undo, methods=["POST"]),
         Route("/redo", redo, methods=["POST"]),
         Route("/reread", reread, methods=["POST"]),

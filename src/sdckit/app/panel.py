@@ -23,13 +23,13 @@ from sdckit.selection.release import make_release, method_sentence, plan_of_sear
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sdckit.app.opened_job import OpenedJob
+    from sdckit.app.job import OpenedJob
     from sdckit.arrays import Floats
     from sdckit.metrics.evaluation_result import Evaluation, Knowledge
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.report.page import Headline
-    from sdckit.selection.release import ReleasePlan
+    from sdckit.selection.release import Release, ReleasePlan
 
 
 FOLDERS = ("sdckit.app/templates", "sdckit.report")  # of templates
@@ -129,19 +129,15 @@ def make_panel(
         return PanelContent(title, record.summary, refusal=reason)
     plan, minimise = plan_of_panel(opened, original, record.name, parameters)
     entropy = randomness.derived(randomness.checked_entropy(secret), f"panel of {plan}")
-    pairs: list[Pair] = []
     with warnings.catch_warnings(action="ignore"):  # notes say the same, and they may end up in a log
-        made = make_release(
-            replace(plan, limits={}),
-            original,
-            entropy=entropy,
-            report=lambda _, pair: pairs.append(pair),
-        )
+        made: Release[Any] = make_release(replace(plan, limits={}), original, entropy=entropy)
+    assert made.made_from is not None  # noqa: S101 - it was just made
+    pair = made.made_from.pair
     remarks = (ONE_DRAW if record.random else "", SAMPLED if original.n > SAMPLED_FROM else "")
     empty = PanelContent(title, method_sentence(made.disclosure), tuple(filter(None, remarks)))
     axes = [minimise, main_risk(plan.limits)]
-    charts = distributions.distribution_panels(pairs[0], {} if edges is None else edges)
-    found = _with_figures(empty, guarded_evaluation(made.evaluation), pairs[0], axes, plan.limits)
+    charts = distributions.distribution_panels(pair, {} if edges is None else edges)
+    found = _with_figures(empty, guarded_evaluation(made.evaluation), pair, axes, plan.limits)
     return replace(found, distributions=tuple(map(Chart.of, charts)))
 
 

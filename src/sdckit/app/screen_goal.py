@@ -4,23 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from starlette.routing import Route
-
-from sdckit.app.opened_job import open_job
-from sdckit.app.screen import (
-    OLD,
-    REFUSALS,
-    Form,
-    Message,
-    go_to,
-    is_old,
-    message_of,
-    needs_file,
-    read_form,
-    render,
-    seen_by,
-    session_of,
-)
+from sdckit.app.job import open_job
+from sdckit.app.screen import Form, Page, kept, shown
 from sdckit.core.checks import listed, shortened
 from sdckit.core.scenarios import DEFAULT_SURE, SURE, default_sure_limit
 from sdckit.estimation.compare import declared_of
@@ -32,7 +17,6 @@ from sdckit.selection.limits import SUPPRESSED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from starlette.requests import Request
     from starlette.responses import Response
 
     from sdckit.app.session import OpenFile
@@ -43,29 +27,20 @@ ESTIMATES = "estimates"  # the key of a job, the role of losses, and the name of
 LIMITED_LOSSES = (SUPPRESSED, "estimates_worst")
 
 
-async def show(request: Request) -> Response:
-    """Show the goal of the job."""
-    return _screen(request, session_of(request).require_file().state.job)
-
-
-def _screen(
-    request: Request, job: Mapping[str, Any], status: int = 200, messages: Sequence[Message] = ()
-) -> Response:
-    """Return the screen of the goal for a job, or for what a refused form says."""
-    file = session_of(request).require_file()
+async def show(page: Page) -> Response:
+    """Show the goal of the job, or what a refused form says."""
+    file = page.file
+    job, known = file.state.job, _published(file)
+    if page.refused:
+        job = with_goal(job, goal_of_form(page.form, known))
     search = job.get("search", {})
-    known = _published(file)
     tried = search.get("methods", [name for name, one in METHODS.items() if one.default])
-    return render(
-        request,
+    return page.render(
         "goal",
-        status,
-        title="Goal",
-        messages=messages,
         risks=[
-            _risk(name, words, search.get("max_risk", {}))
-            for name, words in limit_words().items()
-            if _fits(name, job)
+            _risk(name, metric.limit_words, search.get("max_risk", {}))
+            for name, metric in METRICS.items()
+            if metric.limit_words and _fits(name, job)
         ],
         known=listed(known) if len(known) <= 8 else f"all {len(known)} published columns",
         scenarios=_scenarios(job, known),
@@ -83,11 +58,6 @@ def _screen(
             if one.paired and not one.experimental
         ],
     )
-
-
-def limit_words() -> dict[str, str]:
-    """Return what a limit of # in 100 allows, of each risk that can be limited here."""
-    return {name: metric.limit_words for name, metric in METRICS.items() if metric.limit_words}
 
 
 def _fits(risk: str, job: Mapping[str, Any]) -> bool:
@@ -134,13 +104,8 @@ def _is_share(limit: Any) -> bool:
 def _published(file: OpenFile) -> list[str]:
     """Return the columns that are published and not unknown to the intruder of the roles."""
     roles = file.state.job.get("roles", {})
-    gone = {
-        *roles.get("key", ()),
-        *roles.get("drop", ()),
-        *roles.get("unknown", ()),
-        *roles.get("confidential", ()),
-    }
-    gone |= {roles.get("unit", "")}
+    gone = {name for role in ("key", "drop", "unknown", "confidential") for name in roles.get(role, ())}
+    gone.add(roles.get("unit", ""))
     known = roles.get("known") or file.source.frame.columns
     return [name for name in known if name not in gone]
 
@@ -160,11 +125,8 @@ def _scenarios(job: Mapping[str, Any], known: Sequence[str]) -> list[dict[str, A
 
 def goal_of_form(form: Form, known: Sequence[str]) -> dict[str, Any]:
     """Return the sections on search, scenarios and estimates that a form gives, with unchecked values."""
-    limits = {
-        name: _plain(form.text(f"risk-{name}"))
-        for name in form.names_with("risk-")
-        if form.text(f"risk-{name}")
-    }
+    risks = {name: form.text(f"risk-{name}") for name in form.names_with("risk-")}
+    limits = {name: _plain(text) for name, text in risks.items() if text}
     search: dict[str, Any] = {"max_risk": limits, "minimise": form.text("minimise") or "brmae"}
     losses = {name: _plain(form.text(name)) for name in LIMITED_LOSSES if form.text(name)}
     search |= {"max_loss": losses} if losses else {}
@@ -172,7 +134,7 @@ def goal_of_form(form: Form, known: Sequence[str]) -> dict[str, Any]:
     if set(methods) != {name for name, one in METHODS.items() if one.default}:
         search["methods"] = methods
     scenarios = [one for place in range(MOST) if (one := _scenario(form, place, known))]
-    estimates = [line.strip() for line in form.text(ESTIMATES).splitlines() if line.strip()]
+    estimates = form.lines(ESTIMATES)
     goal = {"search": search} | ({"scenario": scenarios} if scenarios else {})
     return goal | ({"measures": {ESTIMATES: list(dict.fromkeys(estimates))}} if estimates else {})
 
@@ -222,26 +184,14 @@ def with_goal(job: Mapping[str, Any], goal: Mapping[str, Any]) -> dict[str, Any]
     return others | dict(goal) | ({"measures": measures} if measures else {})
 
 
-async def keep(request: Request) -> Response:
+async def keep(page: Page) -> Response:
     """Keep the goal of the form, checked as `sdckit recommend` checks its options."""
-    session, form = session_of(request), await read_form(request)
-    file = session.require_unchanged()
-    if is_old(session, form):
-        session.tell(OLD, "error")
-        return go_to(request, "goal")
-    goal = goal_of_form(form, _published(file))
-    shown = with_goal(file.state.job, goal)
-    try:
-        require_complete(goal)
-        await session.work(_check, session.start, file, shown)
-    except REFUSALS as error:
-        return _screen(request, shown, 422, [message_of(error)])
-    try:
-        await session.work(file.change, shown, seen_by(form))
-    except OSError as error:  # such as a full disk: what was typed is shown again
-        return _screen(request, shown, 422, [message_of(error)])
-    session.announce()
-    return go_to(request, "search")
+    file = page.file
+    goal = goal_of_form(page.form, _published(file))
+    require_complete(goal)
+    job = with_goal(file.state.job, goal)
+    await page.work(_check, page.session.start, file, job)
+    return await page.keep(job, "search")
 
 
 def _check(start: Any, file: OpenFile, job: Mapping[str, Any]) -> None:
@@ -252,7 +202,4 @@ def _check(start: Any, file: OpenFile, job: Mapping[str, Any]) -> None:
         declared_of(opened.prepare())
 
 
-ROUTES = [
-    Route("/goal", needs_file(show)),
-    Route("/goal", needs_file(keep), methods=["POST"]),
-]
+ROUTES = [shown("/goal", show), kept("/goal", keep, show)]

@@ -8,9 +8,11 @@ import polars as pl
 from starlette.routing import Route
 
 from sdckit.app import folders
-from sdckit.app.screen import OLD, REFUSALS, Form, go_to, is_old, message_of, read_form, render, session_of
+from sdckit.app.screen import OLD, REFUSALS, Form, Page, message_of, read_form
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -29,37 +31,40 @@ DELIMITERS = [
 
 async def show(request: Request) -> Response:
     """Show the files of a folder, and a preview of the open one."""
-    session = session_of(request)
+    page = Page(request)
+    session = page.session
     if session.file is None and session.data is not None:
         name, session.data = session.data.relative_to(session.start).as_posix(), None
         try:
-            await session.work(session.open, name)
+            await page.work(session.open, name)
         except REFUSALS as error:
-            return await _screen(request, 422, given={"data": name}, messages=[message_of(error)])
-    return await _screen(request)
+            page.refused = message_of(error)
+            return await _screen(page, {"data": name})
+    return await _screen(page, {})
 
 
 async def choose(request: Request) -> Response:
     """Open the chosen file; on an error the screen says why."""
-    session, form = session_of(request), await read_form(request)
-    if session.file is not None and is_old(session, form):
-        session.tell(OLD, "error")
-        return go_to(request, "open")
+    page = Page(request, await read_form(request))
+    session, form = page.session, page.form
+    if session.file is not None and page.is_old:
+        return page.go_to("open", OLD)
     dialect = section_of(form) if "encoding" in form.fields else None  # None: a name in the list was chosen
     try:
-        await session.work(session.open, form.text("data"), dialect)
+        await page.work(session.open, form.text("data"), dialect)
     except REFUSALS as error:
-        return await _screen(request, 422, given=dict(_given_texts(form)), messages=[message_of(error)])
+        page.refused = message_of(error)
+        return await _screen(page, _given_texts(form))
     session.announce()
-    return go_to(request, "open")
+    return page.go_to("open")
 
 
 async def choose_sample(request: Request) -> Response:
     """Open the bundled sample."""
-    session = session_of(request)
-    await session.work(lambda: session.open(session.open_sample()))
-    session.announce()
-    return go_to(request, "open")
+    page = Page(request)
+    await page.work(lambda: page.session.open(page.session.open_sample()))
+    page.session.announce()
+    return page.go_to("open")
 
 
 def section_of(form: Form) -> dict[str, Any]:
@@ -85,26 +90,25 @@ def _delimiter(form: Form) -> str:
     return form.fields.get("delimiter", [""])[0]
 
 
-async def _screen(request: Request, status: int = 200, *, given: Any = None, messages: Any = ()) -> Response:
+async def _screen(page: Page, given: Mapping[str, Any]) -> Response:
     """Return the first screen, with what was given in a form that was refused."""
-    session = session_of(request)
-    file = session.file
-    folder = request.query_params.get("folder", "")
+    session, file = page.session, page.session.file
+    folder = page.request.query_params.get("folder", "")
+    messages = []
     try:
-        entries = await session.work(folders.list_folder, session.start, folder)
+        entries = await page.work(folders.list_folder, session.start, folder)
     except REFUSALS as error:
-        status, messages, folder = 422, [*messages, message_of(error)], ""
-        entries = await session.work(folders.list_folder, session.start, "")
+        messages, folder = [message_of(error)], ""
+        entries = await page.work(folders.list_folder, session.start, "")
     shown = {"delimiter": "", "decimal_comma": False, "encoding": "utf-8", "na": "", "data": "", "table": ""}
     if file is not None:
         job = file.state.job["input"]
         shown |= job | {"na": " ".join(map(str, job.get("na", ())))}
-    shown |= given or {}
+    shown |= given
     table = None if file is None else preview(session)
-    return render(
-        request,
+    return page.render(
         "open",
-        status,
+        422 if messages else 200,
         title="Open a file",
         messages=messages,
         start=session.start,

@@ -5,22 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import JSONResponse
-from starlette.routing import Route
 
-from sdckit.app.screen import (
-    OLD,
-    REFUSALS,
-    Form,
-    Message,
-    go_to,
-    is_old,
-    message_of,
-    needs_file,
-    read_form,
-    render,
-    seen_by,
-    session_of,
-)
+from sdckit.app.screen import REFUSALS, Form, Page, checked, kept, message_of, shown
 from sdckit.app.session import describe
 from sdckit.app.state import roles_of_job
 from sdckit.core.checks import number
@@ -28,7 +14,6 @@ from sdckit.core.checks import number
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from starlette.requests import Request
     from starlette.responses import Response
 
     from sdckit.app.session import OpenFile
@@ -79,30 +64,15 @@ class Choice(NamedTuple):
     knows: str = ""
 
 
-async def show(request: Request) -> Response:
-    """Show the columns with their roles."""
-    session = session_of(request)
-    file = session.require_file()
-    found = await session.work(describe, file.source, file.state.roles)
-    return _screen(request, file, found)
-
-
-def _screen(
-    request: Request,
-    file: OpenFile,
-    found: Description,
-    form: Form | None = None,
-    messages: Sequence[Message] = (),
-) -> Response:
-    """Return the screen of roles for a description of the file, or with what a refused form says."""
+async def show(page: Page) -> Response:
+    """Show the columns with their roles, or with what a refused form says."""
+    file = page.file
+    found = await page.work(describe, file.source, file.state.roles)
     columns, job = file.source.frame.columns, file.state.job
-    choices = choices_of_job(job) if form is None else choices_of_form(form, columns)
-    return render(
-        request,
+    choices = choices_of_form(page.form, columns) if page.refused else choices_of_job(job)
+    return page.render(
         "roles",
-        200 if form is None else 422,
         title="Roles of the columns",
-        messages=messages,
         columns=_rows(file, choices),
         roles=ROLES.items(),
         knows=KNOWS.items(),
@@ -187,43 +157,28 @@ def job_of_form(form: Form, names: Sequence[str]) -> dict[str, Any]:
     return {"roles": lists} | ({"recode": recode} if recode else {})
 
 
-async def check(request: Request) -> Response:
+async def check(page: Page) -> Response:
     """Answer what the roles in the form would mean, without keeping them."""
-    session, form = session_of(request), await read_form(request)
-    file = session.require_file()
+    source = page.file.source
     try:
-        job = job_of_form(form, file.source.frame.columns)
-        found = await session.work(describe, file.source, roles_of_job(job))
+        job = job_of_form(page.form, source.frame.columns)
+        found = await page.work(describe, source, roles_of_job(job))
     except REFUSALS as error:
         return JSONResponse({"uniques": message_of(error).text, "undecided": ""})
     return JSONResponse(
-        {"uniques": uniques_text(found, file.source.frame.height), "undecided": undecided_text(found, job)}
+        {"uniques": uniques_text(found, source.frame.height), "undecided": undecided_text(found, job)}
     )
 
 
-async def keep(request: Request) -> Response:
+async def keep(page: Page) -> Response:
     """Keep the roles of the form; go on to the rules once every column is decided."""
-    session, form = session_of(request), await read_form(request)
-    file = session.require_unchanged()
-    if is_old(session, form):
-        session.tell(OLD, "error")
-        return go_to(request, "roles")
-    try:
-        parts = job_of_form(form, file.source.frame.columns)
-        found = await session.work(describe, file.source, roles_of_job(parts))
-    except REFUSALS as error:
-        now = await session.work(describe, file.source, file.state.roles)
-        return _screen(request, file, now, form, [message_of(error)])
+    file = page.file
+    parts = job_of_form(page.form, file.source.frame.columns)
+    found = await page.work(describe, file.source, roles_of_job(parts))
     job = {name: part for name, part in file.state.job.items() if name not in ("roles", "recode")} | parts
-    try:
-        await session.work(file.change, job, seen_by(form))
-    except OSError as error:  # such as a full disk: what was chosen is shown again
-        return _screen(request, file, found, form, [message_of(error)])
-    session.announce()
-    if text := undecided_text(found, parts):
-        session.tell(text, "error")
-        return go_to(request, "roles")
-    return go_to(request, "rules")
+    done = await page.keep(job, "rules")
+    text = undecided_text(found, parts)
+    return page.go_to("roles", text) if text else done
 
 
 def uniques_text(found: Description, records: int) -> str:
@@ -250,8 +205,4 @@ def undecided_text(found: Description, job: Mapping[str, Any]) -> str:
     return f"Choose a role for: {', '.join(names)}. The search needs all of them." if names else ""
 
 
-ROUTES = [
-    Route("/roles", needs_file(show)),
-    Route("/roles", needs_file(keep), methods=["POST"]),
-    Route("/roles/check", needs_file(check), methods=["POST"]),
-]
+ROUTES = [shown("/roles", show), kept("/roles", keep, show), checked("/roles/check", check)]

@@ -6,32 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from starlette.responses import JSONResponse
-from starlette.routing import Route
 
-from sdckit.app.screen import (
-    OLD,
-    REFUSALS,
-    Form,
-    Message,
-    go_to,
-    is_old,
-    message_of,
-    needs_file,
-    read_form,
-    render,
-    seen_by,
-    session_of,
-)
+from sdckit.app.screen import REFUSALS, Form, Page, checked, kept, message_of, shown
 from sdckit.rules.discover import discovered
 from sdckit.rules.parse import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from starlette.requests import Request
     from starlette.responses import Response
 
-    from sdckit.app.session import Session
+    from sdckit.app.session import OpenFile
     from sdckit.metrics.original import Original
 
 SHOWN = 60  # most rules that are listed
@@ -44,65 +29,43 @@ class Checked(NamedTuple):
     error: bool
 
 
-async def show(request: Request) -> Response:
-    """Show the rules of the file and of the job."""
-    session = session_of(request)
-    try:
-        return await _screen(request)
-    except REFUSALS as error:  # the roles do not fit
-        session.tell(message_of(error).text, "error")
-        return go_to(request, "roles")
-
-
-async def _screen(
-    request: Request, status: int = 200, form: Form | None = None, messages: Sequence[Message] = ()
-) -> Response:
-    """Return the screen of rules, with what a refused form says."""
-    session = session_of(request)
-    original = await session.work(session.original)
-    found = await session.work(found_rules, session, original)
+async def show(page: Page) -> Response:
+    """Show the rules of the file and of the job, or what a refused form says."""
+    file, form = page.file, page.form
+    original = await page.work(page.session.original)
+    found = await page.work(found_rules, file, original)
     listed = [one["rule"] for one in found]
-    kept = session.require_file().state.job.get("rules", {}).get("rule", [])
-    ticked = set(kept if form is None else ticked_rules(form, listed))
-    own = [rule for rule in kept if rule not in listed] if form is None else own_rules(form)
-    return render(
-        request,
+    now = file.state.job.get("rules", {}).get("rule", [])
+    ticked = set(ticked_rules(form, listed) if page.refused else now)
+    own = form.lines("own") if page.refused else [rule for rule in now if rule not in listed]
+    return page.render(
         "rules",
-        status,
         title="Edit rules",
-        messages=messages,
         found=[one | {"ticked": one["rule"] in ticked} for one in found],
         typed="\n".join(own),
-        checks=await session.work(checked_rules, original, own),
+        checks=await page.work(checked_rules, original, own),
     )
 
 
-def found_rules(session: Session, original: Original) -> list[dict[str, Any]]:
+def found_rules(file: OpenFile, original: Original) -> list[dict[str, Any]]:
     """Return the rules that hold in the file, found once for each set of variables."""
-    prepared = session.require_file().prepared
-    if "rules" not in prepared or prepared.get("rules of") != original.columns:
+
+    def find() -> list[dict[str, Any]]:
+        """Find the rules, and count the records that have all of their columns."""
         rules = discovered(original.columns, original.values)[:SHOWN]
         complete = [~np.isnan(original.matrix(list(rule.columns))).any(axis=1) for rule in rules]
-        prepared |= {
-            "rules of": original.columns,
-            "rules": [
-                {"rule": rule.text, "text": f" holds in all {np.count_nonzero(seen):,} records"}
-                for rule, seen in zip(rules, complete, strict=True)
-            ],
-        }
-    found: list[dict[str, Any]] = prepared["rules"]
-    return found
+        return [
+            {"rule": rule.text, "text": f" holds in all {np.count_nonzero(seen):,} records"}
+            for rule, seen in zip(rules, complete, strict=True)
+        ]
+
+    return file.once("rules", original.columns, find)
 
 
 def ticked_rules(form: Form, listed: Sequence[str]) -> list[str]:
     """Return the ticked ones of the rules that were found in the file."""
     places = [int(word) for word in form.texts("found") if word.isdecimal()]
     return [listed[place] for place in places if place < len(listed)]
-
-
-def own_rules(form: Form) -> list[str]:
-    """Return the user's own rules in a form, one a line."""
-    return [line.strip() for line in form.text("own").splitlines() if line.strip()]
 
 
 def checked_rules(original: Original, rules: Sequence[str]) -> list[Checked]:
@@ -130,39 +93,28 @@ def _obeyed_text(original: Original, given: str) -> str:
     return f"{broken:,} {verb} it of {original.n:,}; the release will obey it"
 
 
-async def check(request: Request) -> Response:
+async def check(page: Page) -> Response:
     """Answer what the rules in the form say about the file, without keeping them."""
-    session, form = session_of(request), await read_form(request)
-    original = await session.work(session.original)
-    checks = await session.work(checked_rules, original, own_rules(form))
+    original = await page.work(page.session.original)
+    checks = await page.work(checked_rules, original, page.form.lines("own"))
     return JSONResponse({"checks": [one._asdict() for one in checks]})
 
 
-async def keep(request: Request) -> Response:
+async def keep(page: Page) -> Response:
     """Keep the ticked rules and the user's own, unless one of them is wrong."""
-    session, form = session_of(request), await read_form(request)
-    file = session.require_unchanged()
-    if is_old(session, form):
-        session.tell(OLD, "error")
-        return go_to(request, "rules")
-    original = await session.work(session.original)
-    listed = [one["rule"] for one in await session.work(found_rules, session, original)]
-    rules = [*ticked_rules(form, listed), *own_rules(form)]
-    wrong = [one for one in await session.work(checked_rules, original, rules) if one.error]
-    if wrong:
-        return await _screen(request, 422, form, [Message("error", one.text) for one in wrong[:1]])
+    file = page.file
+    original = await page.work(page.session.original)
+    listed = [one["rule"] for one in await page.work(found_rules, file, original)]
+    rules = [*ticked_rules(page.form, listed), *page.form.lines("own")]
+    for one in await page.work(checked_rules, original, rules):
+        if one.error:
+            raise ValueError(one.text)
     job = {name: part for name, part in file.state.job.items() if name != "rules"}
-    job |= {"rules": {"rule": list(dict.fromkeys(rules))}} if rules else {}
-    try:
-        await session.work(file.change, job, seen_by(form))
-    except OSError as error:  # such as a full disk: what was written is shown again
-        return await _screen(request, 422, form, [message_of(error)])
-    session.announce()
-    return go_to(request, "goal")
+    return await page.keep(job | ({"rules": {"rule": list(dict.fromkeys(rules))}} if rules else {}), "goal")
 
 
 ROUTES = [
-    Route("/rules", needs_file(show)),
-    Route("/rules", needs_file(keep), methods=["POST"]),
-    Route("/rules/check", needs_file(check), methods=["POST"]),
+    shown("/rules", show, back="roles"),
+    kept("/rules", keep, show),
+    checked("/rules/check", check),
 ]

@@ -5,26 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from starlette.routing import Route
-
-from sdckit.app.screen import (
-    OLD,
-    REFUSALS,
-    go_to,
-    is_old,
-    message_of,
-    needs_file,
-    read_form,
-    render,
-    session_of,
-)
+from sdckit.app.running import RunState
+from sdckit.app.screen import Page, checked, kept, shown
 from sdckit.app.screen_roles import undecided_text
-from sdckit.app.search import SearchState
 from sdckit.app.session import describe
 from sdckit.core.checks import plural
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
     from starlette.responses import Response
 
     from sdckit.app.session import Session
@@ -33,25 +20,19 @@ FINISHED = "The search is finished."
 EARLIER = "A search for the job as it was before is running; stop it to search for this one."
 
 
-async def show(request: Request) -> Response:
+async def show(page: Page) -> Response:
     """Show the state of the search."""
-    session = session_of(request)
-    try:
-        kept = await session.work(session.kept)
-    except REFUSALS as error:
-        session.tell(message_of(error).text, "error")
-        return go_to(request, "roles")
+    session = page.session
+    measured = await page.work(session.kept)
     found = progress_of(session)
-    if not session.search.running and kept.choice is not None:
+    if not session.search.running and measured.choice is not None:
         found |= {"text": FINISHED, "share": 1.0, "percent": "100 %"}
-    return render(
-        request,
+    return page.render(
         "search",
-        title="Search",
         running=session.search.running,
-        kept=bool(kept.points),
+        kept=bool(measured.points),
         progress=found,
-        points_text=points_text(len(kept.points)),
+        points_text=points_text(len(measured.points)),
     )
 
 
@@ -64,7 +45,7 @@ def progress_of(session: Session) -> dict[str, Any]:
     """Return the progress of the search as the page shows it; nothing of one for another job."""
     state, current = session.search.state, session.search_is_current()
     if not current:
-        state = SearchState(state.running, state.stopping, step=EARLIER if state.running else "")
+        state = RunState(state.running, state.stopping, step=EARLIER if state.running else "")
     share = min(max(state.share, 0.0), 1.0)
     return {
         "running": state.running,
@@ -76,7 +57,7 @@ def progress_of(session: Session) -> dict[str, Any]:
     }
 
 
-def _progress_text(state: SearchState, share: float) -> str:
+def _progress_text(state: RunState, share: float) -> str:
     """Return a sentence on a running, stopped or failed search."""
     if state.running and state.stopping:
         return "Stopping …"
@@ -100,34 +81,26 @@ def _time_text(seconds: float) -> str:
     return f"{round(seconds / 60)} minutes"
 
 
-async def start(request: Request) -> Response:
+async def start(page: Page) -> Response:
     """Start the search, or go on with it; one that runs is left alone."""
-    session, form = session_of(request), await read_form(request)
-    file = session.require_unchanged()
-    if is_old(session, form):
-        session.tell(OLD, "error")
-        return go_to(request, "search")
-    found = await session.work(describe, file.source, file.state.roles)
+    session, file = page.session, page.file
+    found = await page.work(describe, file.source, file.state.roles)
     if text := undecided_text(found, file.state.job):
-        session.tell(text, "error")
-        return go_to(request, "roles")
+        return page.go_to("roles", text)
     if not session.search.running:
-        await session.work(file.keep)
+        await page.work(file.keep)
         session.start_search()
-        session.announce()
-    return go_to(request, "search")
+    return page.go_to("search")
 
 
-async def stop(request: Request) -> Response:
+async def stop(page: Page) -> Response:
     """Stop the search; its finished measurements are kept."""
-    session = session_of(request)
-    await session.search.stop()
-    session.announce()
-    return go_to(request, "search")
+    await page.session.search.stop()
+    return page.go_to("search")
 
 
 ROUTES = [
-    Route("/search", needs_file(show)),
-    Route("/search/start", needs_file(start), methods=["POST"]),
-    Route("/search/stop", needs_file(stop), methods=["POST"]),
+    shown("/search", show, back="roles"),
+    kept("/search/start", start),
+    checked("/search/stop", stop),
 ]

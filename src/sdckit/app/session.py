@@ -10,13 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sdckit.app import folders
-from sdckit.app.opened_job import open_job
-from sdckit.app.release_run import ReleaseRun
-from sdckit.app.run_job import effective_job, job_file_text
-from sdckit.app.search import RunningSearch
+from sdckit.app.job import effective_job, job_file_text, open_job
+from sdckit.app.running import Running
 from sdckit.app.state import State, WorkFolder, first_state, judged
 from sdckit.core.description import describe_table
 from sdckit.core.roles import asked_roles
@@ -28,8 +26,9 @@ from sdckit.selection.search import Search
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sdckit.app.opened_job import OpenedJob
+    from sdckit.app.job import OpenedJob
     from sdckit.app.state import History
+    from sdckit.arrays import Floats
     from sdckit.core.description import Description
     from sdckit.io.files import Source
     from sdckit.metrics.original import Original
@@ -53,12 +52,19 @@ class OpenFile:
     work: WorkFolder
     history: History  # the states of the job, for undo and redo
     guess: Description
-    prepared: dict[str, Any] = field(default_factory=dict)  # what is computed once for each job
+    edges: dict[str, Floats] = field(default_factory=dict)  # of its histograms, whatever the roles
+    _made: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
     @property
     def state(self) -> State:
         """The current state of the job."""
         return self.history.current
+
+    def once(self, what: str, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what `make` returns, called again only where the key is another one than the last time."""
+        if what not in self._made or self._made[what][0] != key:
+            self._made[what] = key, make()
+        return self._made[what][1]
 
     def job(self, *, picked: bool = True) -> Job:
         """Return the job of the current state with paths from the start folder; `picked`: with the pick."""
@@ -118,9 +124,8 @@ class Session:
         self.openings: int = 0  # of files, since the start
         self.notes: list[tuple[str, str]] = []  # kind and text of messages for the next screen
         self.secret: bytes = secrets.token_bytes(32)  # of the maskings that panels show
-        self.search: RunningSearch = RunningSearch(start)
-        self.searched: Any = None  # what the last search was for
-        self.release: ReleaseRun = ReleaseRun(start, self.announce)
+        self.search: Running = Running(start, "search", self.announce)
+        self.release: Running = Running(start, "release", self.announce)
         self._changes, self._changed = 0, asyncio.Event()
         self._worker = ThreadPoolExecutor(1)  # one thread: prepared data and warnings are not shared safely
 
@@ -129,8 +134,9 @@ class Session:
         return self.search.running or self.release.running
 
     def close(self) -> None:
-        """Stop a release; a search stops by itself when the page ends, and keeps what it measured."""
-        self.release.close()
+        """Stop what is running; a search keeps what it measured, and no release is left half written."""
+        self.search.interrupt()
+        self.release.interrupt()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     async def work(self, function: Callable[..., Result], *values: Any) -> Result:
@@ -150,32 +156,28 @@ class Session:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def moment(self) -> tuple[int, int]:
-        """Return numbers that rise with every change that event streams show."""
-        return self._changes, self.search.version
+    def moment(self) -> int:
+        """Return a number that rises with every change that event streams show."""
+        return self._changes
 
-    async def next_change(self, seen: tuple[int, int]) -> None:
+    async def next_change(self, seen: int) -> None:
         """Wait until something has changed that event streams show since an earlier moment."""
-        if self.moment() != seen:
-            return
-        waits = [
-            asyncio.ensure_future(self._changed.wait()),
-            asyncio.ensure_future(self.search.wait_for_change(seen[1])),
-        ]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waits:
-                one.cancel()
+        while self._changes == seen:
+            await self._changed.wait()
 
     def start_search(self) -> None:
         """Start the search of the current job; one that runs is left alone."""
-        if self.search.start(self.require_file().job(picked=False)):
-            self.searched = self._searchable()
+        self.search.start({"job": self.require_file().job(picked=False).content}, self._searchable())
+
+    def report(self) -> Path | None:
+        """Return the path of the report that the last release has written; None without one."""
+        if not self.release.state.report:
+            return None
+        return self.start / str(self.release.about[1].job["output"]["report"])
 
     def search_is_current(self) -> bool:
         """Return True if the last search was for the job and the data as they are now."""
-        return self.file is not None and self.searched == self._searchable()
+        return self.file is not None and self.search.about == self._searchable()
 
     def _searchable(self) -> Any:
         """Return what a search depends on: the data and the sections that settings are judged by."""
@@ -255,11 +257,13 @@ class Session:
     def opened(self) -> OpenedJob:
         """Return the current job with its data, without the pick; roles and options are checked."""
         file = self.require_file()
-        state, found = file.prepared.get("opened", (None, None))
-        if found is None or state is not file.state:  # a state never changes
-            found = open_job(replace(file.job(picked=False), folder=self.start), file.source)
-            file.prepared["opened"] = file.state, found
-        return cast("OpenedJob", found)
+
+        def read() -> OpenedJob:
+            """Check the job."""
+            return open_job(replace(file.job(picked=False), folder=self.start), file.source)
+
+        found: OpenedJob = file.once("opened", file.state, read)
+        return found
 
     def limits(self) -> dict[str, float]:
         """Return all limits of the current job by name, those of scenarios included."""
@@ -270,14 +274,15 @@ class Session:
         job = self.require_file().state.job
         return {name: part for name, part in job.items() if name != "private"}
 
+    def roles_key(self) -> str:
+        """Return what the prepared data depend on: the sections on input, roles and estimates."""
+        job = self.require_file().state.job
+        sections = [job.get(name) for name in ("input", "roles", "recode")]
+        return repr([*sections, job.get("measures", {}).get("estimates")])
+
     def original(self) -> Original:
         """Return the data of the current job, prepared once for each set of roles."""
-        file, opened = self.require_file(), self.opened()
-        sections = [file.state.job.get(name) for name in ("input", "roles", "recode")]
-        key = repr([*sections, file.state.job.get("measures", {}).get("estimates")])
-        if file.prepared.get("roles") != key:
-            file.prepared |= {"roles": key, "original": opened.prepare(), "search": {}}
-        found: Original = file.prepared["original"]
+        found: Original = self.require_file().once("original", self.roles_key(), self.opened().prepare)
         return found
 
     def kept(self) -> Kept:
@@ -286,17 +291,12 @@ class Session:
 
     def current_search(self) -> Search:
         """Return the search of the current job, made once for each set of its options."""
-        file, original, opened = self.require_file(), self.original(), self.opened()
-        before, found = file.prepared.get("current", (None, None))
-        if found is None or before is not opened:
-            left_out = ("folder", "workers")
-            options = {key: one for key, one in opened.search_options().items() if key not in left_out}
-            key = repr(sorted((name, repr(value)) for name, value in options.items()))
-            if key not in file.prepared["search"]:
-                file.prepared["search"] = {key: Search.of(original, **options)}
-            found = file.prepared["search"][key]
-            file.prepared["current"] = opened, found
-        return cast("Search", found)
+        opened, original = self.opened(), self.original()
+        left_out = ("folder", "workers")
+        options = {name: one for name, one in opened.search_options().items() if name not in left_out}
+        key = self.roles_key(), repr(sorted((name, repr(value)) for name, value in options.items()))
+        found: Search = self.require_file().once("search", key, lambda: Search.of(original, **options))
+        return found
 
 
 def dialect_of(section: Mapping[str, Any]) -> Dialect:

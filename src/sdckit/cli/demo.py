@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import show, terminal
@@ -12,11 +13,11 @@ from sdckit.io import datasets, files
 from sdckit.io.atomic import check_folder, fill_folder, sha256_of
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import pair_of
-from sdckit.record.publish import Keeper, Origin
+from sdckit.record.publish import Origin, ReleaseFile, publish
 from sdckit.record.store import Store
 from sdckit.report import build
 from sdckit.selection.microdata import Microdata
-from sdckit.selection.release import ReleaseFile, make_release, summary_of
+from sdckit.selection.release import make_release, summary_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     with fill_folder(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
-        made, file = _release(plan, prepared, draft)
+        made = _release(plan, prepared, draft)
         pair = pair_of(prepared, made.data, rows=made.rows)
         pair.disclose(made.disclosure)
         page = build.report_on_sweep(
@@ -66,7 +67,9 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
             choice=choice,
             release=made.evaluation,
             pair=pair,
-            summary=summary_of(pair, made.evaluation, file="masked.csv", sha256=file.hashes[-1]),
+            summary=summary_of(
+                pair, made.evaluation, file="masked.csv", sha256=sha256_of(draft / "masked.csv")
+            ),
             facts={"draws of the release": str(made.draws), "variables": ", ".join(variables)},
         )
         build.write_page(draft / "report.html", page, overwrite=False)
@@ -76,14 +79,14 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     return choice
 
 
-def _release(plan: ReleasePlan, prepared: Original, draft: Path) -> tuple[Release[Any], ReleaseFile]:
-    """Write the masked file into a folder, with its private record in a subfolder; return it and its path."""
-    origin = Origin("demo", "original.csv", sha256_of(draft / "original.csv"))
+def _release(plan: ReleasePlan, prepared: Original, draft: Path) -> Release[Any]:
+    """Write the masked file into a folder, with its private record in a subfolder; return the release."""
     store = Store.at(draft / PRIVATE)
     store.check()
-    with Keeper(store, plan, prepared, origin, draft / "masked.csv") as keeper:
-        file = ReleaseFile(draft / "masked.csv", before_naming=keeper.keep)
-        return make_release(plan, prepared, entropy=ENTROPY, store=file.store, report=keeper.judge), file
+    origin = Origin(store, "demo", "original.csv", sha256_of(draft / "original.csv"))
+    write = partial(publish, ReleaseFile(draft / "masked.csv"), origin=origin)
+    release, _ = make_release(plan, prepared, entropy=ENTROPY, hand_out=write)
+    return release
 
 
 def _print_summary(

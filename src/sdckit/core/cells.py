@@ -203,7 +203,7 @@ def _distinct_cells(column: pl.Series) -> tuple[list[Any], Ints]:
     """Return the distinct cells of a column, and the position of each cell among them, -1 if missing."""
     if column.dtype == pl.Object or column.dtype.is_nested():
         cells: list[Any] = [
-            None if is_missing(c) else c if _hashable(c) else repr(c) for c in column.to_list()
+            None if is_missing(c) else c if hashable(c) else repr(c) for c in column.to_list()
         ]
         places: dict[Any, int] = {}
         numbers = [-1 if c is None else places.setdefault((type(c), c), len(places)) for c in cells]
@@ -248,7 +248,7 @@ def _number_marks(column: pl.Series) -> UInt64s:
     return np.where(floats.is_null().to_numpy(), np.uint64(0), marks)
 
 
-def _hashable(cell: Any) -> bool:
+def hashable(cell: Any) -> bool:
     """Return True if the cell can be a key of a dictionary."""
     try:
         hash(cell)

@@ -9,6 +9,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -225,6 +226,17 @@ class NotApplicable(ValueError):  # noqa: N818 - public, and named after what it
     """Error of a metric that has no value for the data; `evaluate` skips metrics not named by the user."""
 
 
+def optional_package(module: str, needs: str, extra: str) -> Any:
+    """Import a module of a package that is not always installed; ValueError with the command where it is not.
+
+    `needs` is the beginning of the sentence, such as "R files need the package rdata".
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ValueError(f'{needs}; pip install "sdckit[{extra}]"') from error
+
+
 def one_of(what: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is one of the choices; else raise ValueError with the most similar choice."""
     if isinstance(value, str) and value in choices:
@@ -285,12 +297,6 @@ def require_midranks_for_weights(ties: str, weights: object) -> None:
         raise ValueError(f"weights go with ties='average' only, not {ties!r}; drop one of the two")
 
 
-def require_finite(values: Floats, names: Sequence[str]) -> None:
-    """Raise ValueError if a column of the matrix `values` has infinite values; NaN is a missing cell."""
-    for j, name in enumerate(names):
-        require_no_infinite(int(np.isinf(values[:, j]).sum()), name)
-
-
 def require_no_infinite(count: int, name: str) -> None:
     """Raise ValueError if a column has infinite values; `count` says how many."""
     if count:
@@ -318,19 +324,6 @@ def require_no_bad_weights(count: int, name: str) -> None:
             f"weights {name!r} have {count} {plural(count, 'value')} missing or not above 0; "
             "correct or drop them"
         )
-
-
-def require_one_role(columns: Collection[str], role: str, others: Collection[str], other_role: str) -> None:
-    """Raise ValueError if a column with one role, in words such as "the key", also has another one."""
-    for name in columns:
-        if name in others:
-            raise ValueError(f"column {name!r} is {role} but also {other_role}; give it one role")
-
-
-def require_some_left(columns: Collection[str], dropped: Collection[str]) -> None:
-    """Raise ValueError if every column of a table is dropped."""
-    if dropped and set(columns) <= set(dropped):
-        raise ValueError("all columns are dropped, so that nothing is left to publish; drop fewer of them")
 
 
 def require_some_known(names: tuple[str, ...]) -> tuple[str, ...]:

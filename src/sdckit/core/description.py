@@ -128,6 +128,13 @@ LONG_CODE = 100  # code from which the first digits are taken for coarser classe
 BANDS = 12  # bands into which the middle nine tenths of the values are proposed to fall
 
 
+GIVEN = {  # roles that the user gave, and what they are called
+    **{role: role for role in ("key", "unit", "drop", "weights", "by", "untouched")},
+    "recode": "untouched",
+    "variables": "variable",
+}
+
+
 class Proposal(NamedTuple):
     """The role that a column would get, whether it is decided, and why."""
 
@@ -141,11 +148,13 @@ def propose_roles(guesses: Mapping[str, Guess], asked: Roles) -> dict[str, Propo
     taken = {"unit": asked.unit is not None, "weights": asked.weights is not None, "key": bool(asked.key)}
     found = {}
     for name, guess in guesses.items():
-        given = _given_role(name, asked)
+        given = next((word for role, word in GIVEN.items() if name in asked.columns_with(role)), None)
         if given is not None:
             found[name] = Proposal(given, decided=True, reason=f"as asked; {guess.reason}")
             continue
-        role = _role_for(guess)
+        role = {"code": "untouched", "date": "untouched", "text": "untouched"}.get(guess.role, guess.role)
+        if guess.role == "nested" or (guess.role == "text" and guess.near_unique):
+            role = "drop"
         if role == "variable" and asked.variables:  # other columns are named to be masked
             role = "untouched"
         if taken.get(role):  # one column has this role already
@@ -154,21 +163,6 @@ def propose_roles(guesses: Mapping[str, Guess], asked: Roles) -> dict[str, Propo
         reason = f"{guess.reason}; masked unless named" if role == "weights" else guess.reason
         found[name] = Proposal(role, not guess.undecided, reason)
     return found
-
-
-def _given_role(name: str, asked: Roles) -> str | None:
-    """Return the role that the user gave to a column; None without one."""
-    for role in ("key", "unit", "drop", "weights", "by", "untouched", "recode", "variables"):
-        if name in asked.columns_with(role):
-            return {"variables": "variable", "recode": "untouched"}.get(role, role)
-    return None
-
-
-def _role_for(guess: Guess) -> str:
-    """Return the role to propose for a column that looks so: codes and dates stay untouched."""
-    if guess.role == "nested" or (guess.role == "text" and guess.near_unique):
-        return "drop"
-    return {"code": "untouched", "date": "untouched", "text": "untouched"}.get(guess.role, guess.role)
 
 
 def roles_with(asked: Roles, proposals: Mapping[str, Proposal]) -> Roles:
@@ -193,34 +187,27 @@ def propose_recodings(
 ) -> list[Recoding]:
     """Return recodings of a column that may be worth trying, coarser ones last; none for identifiers.
 
-    Survey weights (`weights`) are rounded, other numbers are put into bands.
+    Survey weights (`weights`) are rounded, other numbers are put into bands: about a twelfth and a fourth of
+    their spread.
     """
     if guess.role in {"key", "unit", "nested"}:
         return []
     if guess.role == "date":
         return [Recoding(name, "month"), Recoding(name, "year"), Recoding(name, "year", 10)]
     if guess.role in {"variable", "weights"} and column.dtype.is_numeric():
-        return _band_recodings(name, cells.as_floats(column, na), "round" if weights else "band")
-    return [Recoding(name, "rare", RARE), *_digit_recodings(name, column, na)]
-
-
-def _band_recodings(name: str, values: Any, way: str) -> list[Recoding]:
-    """Return bands, or rounding, to about a twelfth and a fourth of the spread of the values."""
-    seen = values[~np.isnan(values)]
-    if seen.size < 2:
-        return []
-    low, high = np.quantile(seen, [0.05, 0.95])  # the extremes stay private
-    sizes = dict.fromkeys(round_size((high - low) / parts) for parts in (BANDS, BANDS / 3) if high > low)
-    return [Recoding(name, way, size) for size in sizes]
-
-
-def _digit_recodings(name: str, column: nw.Series[Any], na: Sequence[float]) -> list[Recoding]:
-    """Return bands of 10, 100 ... that keep the first digits of long codes; none for short codes and text."""
+        values = cells.as_floats(column, na)
+        seen = values[~np.isnan(values)]
+        if seen.size < 2:
+            return []
+        low, high = np.quantile(seen, [0.05, 0.95])  # the extremes stay private
+        sizes = dict.fromkeys(round_size((high - low) / parts) for parts in (BANDS, BANDS / 3) if high > low)
+        return [Recoding(name, "round" if weights else "band", size) for size in sizes]
+    rare = [Recoding(name, "rare", RARE)]
     if not column.dtype.is_numeric() or cells.beyond_floats(column):
-        return []
-    largest = np.fmax.reduce(cells.as_floats(column, na))
+        return rare
+    largest = np.fmax.reduce(cells.as_floats(column, na))  # long codes keep their first digits
     powers = [10.0**power for power in range(1, 16) if 10.0**power <= largest]
-    return [Recoding(name, "band", size) for size in powers] if largest >= LONG_CODE else []
+    return rare + [Recoding(name, "band", size) for size in powers if largest >= LONG_CODE]
 
 
 def round_size(size: float) -> float:
@@ -310,9 +297,7 @@ def steps_down(numbers: Mapping[str, Ints], trials: Sequence[Trial], floor: Floo
         if left <= LOW:
             break
         now[name], left = best[name].numbers, after.floor
-        rows.append(
-            {"option": "recode", "value": best[name].text, "uniques": after.share, "floor": after.floor}
-        )
+        rows.append(_step("recode", best[name].text, after))
     if left > LOW:
         rows += _drop_steps(now, n)
     return pl.DataFrame(rows, STEP)
@@ -478,23 +463,9 @@ def describe(
     >>> found.table.filter(column="firm")["role"].item(), round(found.floor, 2)
     ('key', 0.01)
     """
-    table = Table(data)
-    asked = asked_roles(
-        table,
-        columns=columns,
-        key=key,
-        weights=weights,
-        by=by,
-        na=na,
-        untouched=untouched,
-        known=known,
-        unknown=unknown,
-        confidential=confidential,
-        unit=unit,
-        drop=drop,
-        recode=recode,
-    )
-    return describe_table(table, asked)
+    roles = locals()
+    table = Table(roles.pop("data"))
+    return describe_table(table, asked_roles(table, **roles))
 
 
 def describe_table(table: Table, asked: Roles, labelled: Sequence[str] = ()) -> Description:

@@ -97,7 +97,9 @@ class Disclosure:
             calibrated=tuple(names_of(self.calibrated)),
         )
         if self.method is None:
-            _require_method(self.parameters)
+            if self.parameters:
+                names = ", ".join(self.parameters)
+                raise ValueError(f"parameters are given without a method: {names}; name the method")
             self._set_missing(paired=True, keeps=(), deterministic=False)
         else:
             self._fill_from_method(registry.method_named(self.method))
@@ -322,31 +324,14 @@ def disclosure_of(
         require_one_value(registry.method_named(name), method.parameters)
     bound = None if window is None else GivenWindow(window)
     if isinstance(window, Mapping) and list(window) != ["all"]:
-        stratified = _stratified_by_window(by, stratified=stratified)
-    strata = _strata_of_masking(by, name, stratified=stratified)
-    found = Disclosure(name, method.parameters, bound, rules, strata)
-    return found if method.paired else replace(found, paired=False)
-
-
-def _strata_of_masking(by: Sequence[str], method: str | None, *, stratified: bool | None) -> tuple[str, ...]:
-    """Return the columns within whose strata a file was masked; raise ValueError for strata without any."""
+        if not by:
+            raise ValueError("window is given by stratum and there are no strata; name their column with by")
+        if stratified is False:
+            fact = "window is given by stratum and stratified is False"
+            raise ValueError(f"{fact}; give one window for the file")
+        stratified = True
     if stratified and not by:
         raise ValueError("stratified is True and there are no strata; name their column with by")
-    apart = method is not None if stratified is None else stratified
-    return tuple(by) if apart else ()
-
-
-def _stratified_by_window(by: Sequence[str], *, stratified: bool | None) -> bool:
-    """Return True, as a window by stratum implies; raise ValueError without strata or if that is denied."""
-    if not by:
-        raise ValueError("window is given by stratum and there are no strata; name their column with by")
-    if stratified is False:
-        raise ValueError("window is given by stratum and stratified is False; give one window for the file")
-    return True
-
-
-def _require_method(parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError if there are parameters, where no method is named."""
-    if parameters:
-        names = ", ".join(parameters)
-        raise ValueError(f"parameters are given without a method: {names}; name the method")
+    apart = name is not None if stratified is None else stratified
+    found = Disclosure(name, method.parameters, bound, rules, tuple(by) if apart else ())
+    return found if method.paired else replace(found, paired=False)

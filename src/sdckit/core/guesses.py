@@ -95,16 +95,6 @@ def names_weights(name: str) -> bool:
     )
 
 
-def names_person(name: str) -> bool:
-    """Return True for names such as surname, email and phone, and for those of free text, such as comment."""
-    return bool({*words_of(name)} & PERSONAL)
-
-
-def names_height(name: str) -> bool:
-    """Return True for names of a body's height, beside which a weight is one of bodies, too."""
-    return bool({*words_of(name)} & HEIGHTS)
-
-
 Role = Literal["variable", "code", "key", "unit", "weights", "date", "text", "nested"]
 
 MOST_CODES = 20  # distinct whole numbers of a code, at most
@@ -164,7 +154,7 @@ def guess_columns(
     names = [name for name in table.names if columns is None or name in columns]
     if table.frame is None:
         return dict.fromkeys(names, Guess("variable", "a column of an array"))
-    body = any(map(names_height, table.names))
+    body = any({*words_of(name)} & HEIGHTS for name in table.names)
     found = {}
     for name in names:
         guess = guess_column(table.column(name), name, labelled=name in labelled, na=na)
@@ -183,19 +173,13 @@ def guess_column(
         return Guess("code", "every value has a label", undecided=bool(kind.is_numeric()))
     if kind.is_numeric():
         return _guess_numbers(column, name, na)
-    return _guess_other_type(column, name)
-
-
-def _guess_other_type(column: nw.Series[Any], name: str) -> Guess:
-    """Return the guess for a column that is not numeric."""
-    kind = column.dtype
-    if kind == nw.Boolean:
-        return Guess("code", "true or false")
     if kind.is_temporal():
         return _guess_date(column, "dates" if kind == nw.Date else "dates or times")
     if kind.is_nested() or kind == nw.Binary:
         return Guess("nested", "cells are lists, records or bytes", undecided=True)
-    return _guess_objects(column) if kind in {nw.Object, nw.Unknown} else _guess_text(column, name)
+    if kind in {nw.Object, nw.Unknown}:
+        return _guess_objects(column)
+    return Guess("code", "true or false") if kind == nw.Boolean else _guess_text(column, name)
 
 
 def is_near_unique(column: nw.Series[Any]) -> bool:
@@ -249,24 +233,16 @@ def _guess_text(column: nw.Series[Any], name: str) -> Guess:
         return _guess_date(column, "dates stored as text")
     if is_mostly_numbers(few):
         return Guess("text", "mostly numbers, but stored as text", undecided=True)
+    distinct = seen.n_unique()
     if is_near_unique(column):
-        if not names_person(name) and len(seen) == len(column) and seen.n_unique() == len(seen):
+        if not {*words_of(name)} & PERSONAL and len(seen) == len(column) and distinct == len(seen):
             return Guess("key", "text, every value distinct", undecided=True)
         return Guess("text", "text, at least 95 % of the values distinct", undecided=True, near_unique=True)
-    return _guess_repeated_text(seen, name)
-
-
-def _guess_repeated_text(seen: nw.Series[Any], name: str) -> Guess:
-    """Return the guess for text whose values repeat: a unit if many values are named like one."""
-    distinct = seen.n_unique()
-    if (
-        names_unit(name)
-        and not names_code(name)
-        and distinct > MOST_CODES
-        and len(seen) <= LARGE_UNIT * distinct
-    ):
-        return Guess("unit", "named like an identifier, and values repeat", undecided=True)
-    return Guess("text", "text" if distinct > MOST_CODES else "text of few values")
+    units = distinct > MOST_CODES and len(seen) <= LARGE_UNIT * distinct
+    found = Guess("text", "text" if distinct > MOST_CODES else "text of few values")
+    if units and names_unit(name) and not names_code(name):
+        found = Guess("unit", "named like an identifier, and values repeat", undecided=True)
+    return found
 
 
 # --- numbers ---

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
+from inspect import unwrap
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -80,20 +81,6 @@ class WholeColumns:
         return self.powers * spread_of_sums(np.diag(self.products), self.seen)
 
 
-def _no_basis(_whole: WholeColumns, _options: Options) -> Any:
-    """Return None, the basis of a method that needs nothing of the whole file."""
-    return None
-
-
-def _no_notes(_whole: WholeColumns, _options: Options) -> list[str]:
-    """Return no note."""
-    return []
-
-
-def _nothing_refused(_options: Options) -> None:
-    """Return None: all parameters can be used."""
-
-
 @dataclass(frozen=True)
 class InBlocks:
     """How a method masks a file in parts.
@@ -109,9 +96,9 @@ class InBlocks:
     how: Literal["cells", "ranks", "groups"] = "cells"
     needs: Literal["counts", "squares", "products", "codes"] = "counts"
     nonzero: bool = False
-    basis: Callable[[WholeColumns, Options], Any] = _no_basis
-    notes: Callable[[WholeColumns, Options], list[str]] = _no_notes
-    refused: Callable[[Options], str | None] = _nothing_refused
+    basis: Callable[[WholeColumns, Options], Any] = lambda _whole, _options: None
+    notes: Callable[[WholeColumns, Options], list[str]] = lambda _whole, _options: []
+    refused: Callable[[Options], str | None] = lambda _options: None
 
 
 class Stated(NamedTuple):
@@ -238,7 +225,7 @@ Record = TypeVar("Record", "Metric", "Method")
 
 @dataclass(frozen=True)
 class Metric:
-    """Properties of one metric, which compares an original with a masked file; filed by `@metric`.
+    """Properties of one metric, comparing an original with a masked file; filed by `@metric`.
 
     `score` computes the metric from a `metrics.pair.Pair` and returns a `metrics.score.Score`; `function` is
     the public function that returns a float; `explain` turns a score into a sentence for readers who are not
@@ -432,18 +419,9 @@ class Method:
         return {parameter.name: parameter.default for parameter in self.parameters}
 
 
-def metric(
-    *, score: Callable[..., Any], explain: Callable[[Any], str], **record: Any
-) -> Callable[[Function], Function]:
-    """Return a decorator that files a public function in `METRICS` with these properties."""
-
-    def register(function: Function) -> Function:
-        """File the function in `METRICS` under its own name and return it unchanged."""
-        name = function.__name__
-        _insert(METRICS, Metric(name=name, score=score, explain=explain, function=function, **record))  # type: ignore[arg-type]
-        return function
-
-    return register
+def file_metric(record: Metric) -> None:
+    """Add a metric to `METRICS`; `metrics.pair.metric` makes it."""
+    _insert(METRICS, record)
 
 
 def method(**record: Any) -> Callable[[Function], Function]:
@@ -467,7 +445,7 @@ def _insert(records: dict[str, Record], record: Record) -> None:
 
 def _sort_key(record: Metric | Method) -> tuple[bool, int, str, int]:
     """Return the sort key of a record: losses before risks, then its position number, module and line."""
-    function: Any = record.function
+    function: Any = unwrap(record.function)
     risk = isinstance(record, Metric) and record.family == "risk"
     return risk, record.place, function.__module__, function.__code__.co_firstlineno
 
@@ -592,14 +570,14 @@ def _metric_named(name: object) -> Metric:
 
 def require_size(name: str, records: int, variables: int) -> None:
     """Raise NotApplicable if there are fewer records or variables than the named metric needs."""
-    metric = METRICS[name]
+    needs = METRICS[name]
     for what, needed, found in (
-        ("records", metric.records, records),
-        ("variables", metric.variables, variables),
+        ("records", needs.records, records),
+        ("variables", needs.variables, variables),
     ):
         if found < needed:
             raise NotApplicable(
-                f"{metric.name} needs at least {needed} {what} and the data have {found}; use another metric"
+                f"{name} needs at least {needed} {what} and the data have {found}; use another metric"
             )
 
 
@@ -642,22 +620,19 @@ def parameters_with_strata(method: Method, given: Mapping[str, Any], *, grouped:
     """
     for name in given:
         parameter_named(method, name)
-    return {
-        p.name: _value_or_values_by_stratum(p, given.get(p.name, p.default), grouped=grouped)
-        for p in method.parameters
-    }
-
-
-def _value_or_values_by_stratum(parameter: Parameter, value: Any, *, grouped: bool) -> Any:
-    """Return the checked value of a parameter, or a dictionary of checked values by stratum."""
-    if not _is_by_stratum(parameter, value):
-        return parameter_value(parameter, value)
-    if not grouped:
-        raise ValueError(
-            f"{parameter.name} is {quoted(value)} and there are no strata; give one number, or strata"
-        )
-    numbers = numbers_by_name(parameter.name, value)
-    return {stratum: parameter_value(parameter, number) for stratum, number in numbers.items()}
+    found = {}
+    for p in method.parameters:
+        value = given.get(p.name, p.default)
+        if not _is_by_stratum(p, value):
+            found[p.name] = parameter_value(p, value)
+            continue
+        if not grouped:
+            raise ValueError(
+                f"{p.name} is {quoted(value)} and there are no strata; give one number, or strata"
+            )
+        numbers = numbers_by_name(p.name, value)
+        found[p.name] = {stratum: parameter_value(p, number) for stratum, number in numbers.items()}
+    return found
 
 
 def require_one_value(method: Method, given: Mapping[str, Any]) -> None:
@@ -669,18 +644,14 @@ def require_one_value(method: Method, given: Mapping[str, Any]) -> None:
 
 def parameters_in_stratum(method: Method, parameters: Mapping[str, Any], stratum: str) -> dict[str, Any]:
     """Return the parameters of one stratum, where some values are dictionaries by stratum."""
-    return {p.name: _value_in_stratum(p, parameters[p.name], stratum) for p in method.parameters}
-
-
-def _value_in_stratum(parameter: Parameter, value: Any, stratum: str) -> Any:
-    """Return the value of a parameter in one stratum; raise ValueError if that stratum has none."""
-    if not _is_by_stratum(parameter, value):
-        return value
-    if stratum not in value:
-        raise ValueError(
-            f"{parameter.name} has no value for stratum {quoted(stratum)}; give one for each stratum"
-        )
-    return value[stratum]
+    found = {p.name: parameters[p.name] for p in method.parameters}
+    for p in [p for p in method.parameters if _is_by_stratum(p, found[p.name])]:
+        if stratum not in found[p.name]:
+            raise ValueError(
+                f"{p.name} has no value for stratum {quoted(stratum)}; give one for each stratum"
+            )
+        found[p.name] = found[p.name][stratum]
+    return found
 
 
 def parameters_by_stratum(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.cells import missing_cells
+from sdckit.core.cells import hashable, missing_cells
 from sdckit.core.checks import plural, warn
 from sdckit.core.guesses import guess_columns, is_near_unique
 from sdckit.core.recode import Recoding, parse_recodings
@@ -58,13 +58,6 @@ def find_undecided(
     )
 
 
-def undecided_weights(table: Table, weights: str) -> tuple[Undecided, ...]:
-    """Return the column of survey weights if it singles records out, as nearly all weights differ."""
-    if table.frame is None or not is_near_unique(table.column(weights)):
-        return ()
-    return (Undecided(weights, "has survey weights of which at least 95 % are distinct", weights=True),)
-
-
 def warn_of_masked_weights(variables: Iterable[str]) -> None:
     """Warn of variables that nobody named and that are named like survey weights."""
     for name in variables:
@@ -92,6 +85,8 @@ OPTIONS = (  # keywords of every function that takes a table, in the order of it
     *("columns", "key", "weights", "by", "na"),
     *("untouched", "known", "unknown", "confidential", "unit", "drop", "recode", "estimates"),
 )
+OF_COLUMNS = tuple(one for one in OPTIONS if one not in {"columns", "na", "recode", "estimates"})
+SEVERAL = ("columns", *(one for one in OF_COLUMNS if one not in {"weights", "unit"}))  # of many columns
 WORDS = {  # what a column with a role is
     "variables": "a variable",
     "key": "the key",
@@ -175,7 +170,9 @@ class Roles:
         settled |= {*self.untouched, *self.unknown, *self.drop, *self.columns_with("recode")}
         weights = () if self.weights is None or self.weights in settled else (self.weights,)
         undecided = [one for one in found if one.column not in {*settled, *weights}]
-        undecided += [one for name in weights for one in undecided_weights(table, name)]
+        if weights and table.frame is not None and is_near_unique(table.column(weights[0])):
+            fact = "has survey weights of which at least 95 % are distinct"
+            undecided.append(Undecided(weights[0], fact, weights=True))
         return replace(self, undecided=tuple(undecided))
 
     def check(self, table: Table | None) -> None:
@@ -186,61 +183,37 @@ class Roles:
             if role != "variables":
                 checks.require_known(self.columns_with(role), table.names)
         for one, other in EXCLUSIVE:
-            checks.require_one_role(
-                self.columns_with(one), WORDS[one], self.columns_with(other), WORDS[other]
+            for name in self.columns_with(one):
+                if name in self.columns_with(other):
+                    also = f"{WORDS[one]} but also {WORDS[other]}"
+                    raise ValueError(f"column {name!r} is {also}; give it one role")
+        if self.drop and set(table.names) <= set(self.drop):
+            raise ValueError(
+                "all columns are dropped, so that nothing is left to publish; drop fewer of them"
             )
-        checks.require_some_left(table.names, self.drop)
 
 
-def resolve_roles(
-    table: Table,
-    *,
-    columns: Any = None,
-    key: Any = None,
-    weights: Any = None,
-    by: Any = None,
-    na: Any = None,
-    untouched: Any = None,
-    known: Any = None,
-    unknown: Any = None,
-    confidential: Any = None,
-    unit: Any = None,
-    drop: Any = None,
-    recode: Any = None,
-    estimates: Any = None,
-    labelled: Collection[str] = (),
-) -> Roles:
-    """Return the checked roles of a table's columns from the options that a user gave.
+def resolve_roles(table: Table, *, labelled: Collection[str] = (), **options: Any) -> Roles:
+    """Return the checked roles of a table's columns from the options that a user gave, see `asked_roles`.
 
     Without `columns`, all numeric columns without another role are variables, less those that look like
     codes or identifiers; an array keeps all its columns. Every value of a column in
     `labelled` has a label, as categories have.
     """
     checks.require_two_records(table.n)
-    named = (key, weights, by, na, untouched, known, unknown, confidential, unit, drop, recode, estimates)
-    if table.frame is None and columns is None and all(one is None for one in named):
+    columns = options.get("columns")
+    if table.frame is None and all(one is None for one in options.values()):
         return Roles(tuple(table.names))
-    asked = asked_roles(
-        table,
-        columns=columns,
-        key=key,
-        weights=weights,
-        by=by,
-        na=na,
-        untouched=untouched,
-        known=known,
-        unknown=unknown,
-        confidential=confidential,
-        unit=unit,
-        drop=drop,
-        recode=recode,
-        estimates=estimates,
-    )
+    asked = asked_roles(table, **options)
     free = [name for name in table.names if name not in {*asked.variables, *asked.other_columns}]
     undecided = find_undecided(table, free, labelled=labelled, na=asked.na)
     others = {*asked.other_columns, *(one.column for one in undecided if not one.weights)}
     if columns is None:
-        _require_variables(table, asked, undecided)
+        numeric = [name for name in table.numeric_names if name not in asked.other_columns]
+        doubtful = [one for one in undecided if one.column in numeric and not one.weights]
+        if numeric and len(doubtful) == len(numeric):
+            listed = ", ".join(map(str, doubtful))
+            raise ValueError(f"no numeric column left: {listed}; name the variables with columns=")
     variables = tuple(table.numeric_columns(columns, leave_out=others))
     return replace(asked, variables=variables).with_undecided(table, undecided)
 
@@ -282,15 +255,6 @@ def asked_roles(
     return asked
 
 
-def _require_variables(table: Table, roles: Roles, undecided: Sequence[Undecided]) -> None:
-    """Raise ValueError if no numeric column but undecided ones could be a variable."""
-    numeric = [name for name in table.numeric_names if name not in roles.other_columns]
-    doubtful = [one for one in undecided if one.column in numeric and not one.weights]
-    if numeric and len(doubtful) == len(numeric):
-        listed = ", ".join(map(str, doubtful))
-        raise ValueError(f"no numeric column left: {listed}; name the variables with columns=")
-
-
 def unique_names(given: Any) -> tuple[str, ...]:
     """Return column names, given as one name or several, each once."""
     return tuple(dict.fromkeys(names_of(given)))
@@ -301,7 +265,10 @@ def strata_of(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, I
     names = names_of(by)
     if not names:
         return [("all", np.arange(table.n))]
-    columns = [[_hashable_level(cell) for cell in table.column(name).to_list()] for name in names]
+    columns = [
+        [None if is_missing(c) else c if hashable(c) else repr(c) for c in table.column(name).to_list()]
+        for name in names
+    ]
     rows: dict[tuple[Hashable, ...], list[int]] = {}
     for i, levels in enumerate(zip(*columns, strict=True)):
         rows.setdefault(levels, []).append(i)
@@ -312,17 +279,6 @@ def strata_of(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, I
             label = ", ".join("(missing)" if level is None else repr(level) for level in levels)
         labels[label] = np.array(found)
     return list(labels.items())
-
-
-def _hashable_level(cell: Any) -> Hashable:
-    """Return the cell of a stratum column as a dictionary key: None if missing, text for a list."""
-    if is_missing(cell):
-        return None
-    try:
-        hash(cell)
-    except TypeError:  # such as a list
-        return repr(cell)
-    return cell
 
 
 def _level_text(level: Hashable, *, alone: bool) -> str:

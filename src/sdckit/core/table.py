@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cache
 from importlib import import_module
 from numbers import Integral, Real
 from os import PathLike
@@ -66,20 +66,15 @@ def converted(table: pl.DataFrame, kind: str | None, usual: str) -> Any:
     wanted = checks.one_of("kind of dataframe", usual if kind is None else kind, KINDS)
     if wanted == "polars":
         return table
-    package = _package(wanted)
+    try:
+        package = import_module(wanted)
+    except ImportError as error:
+        raise ValueError(f"kind={wanted!r} needs the package {wanted}; pip install {wanted}") from error
     if wanted == "pyarrow":
         return table.to_arrow()
     return package.DataFrame(
         {column.name: column.to_numpy() for column in table}
     )  # polars' own needs pyarrow
-
-
-def _package(name: str) -> Any:
-    """Return an imported package; raise ValueError if it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ValueError(f"kind={name!r} needs the package {name}; pip install {name}") from error
 
 
 SAFE_DIGITS = 10**15  # a decimal of up to 15 digits comes back from float64 as it was
@@ -286,7 +281,8 @@ class Table:
             np.fmax.reduce(values, None, initial=0) == np.inf
             or np.fmin.reduce(values, None, initial=0) == -np.inf
         ):
-            checks.require_finite(values, columns)
+            for j, name in enumerate(columns):
+                checks.require_no_infinite(int(np.isinf(values[:, j]).sum()), name)
         return values
 
     def column(self, name: str) -> nw.Series[Any]:
@@ -623,50 +619,38 @@ def usual_step(values: Floats) -> Step:
     most 5 % of them; a step coarser than the decimals is only taken from 10 different values on. So neither
     one record with more decimals nor one frequent value decides about the step.
     """
-    column = _Observed(values[(np.abs(values) < LARGEST_INTEGER) & (values != 0)])
+    column = values[(np.abs(values) < LARGEST_INTEGER) & (values != 0)]
     finest = fewest_decimals(decimals_that_fit(values))
-    if finest == MOST_DECIMALS or column.values.size < DIFFERENT:
+    if finest == MOST_DECIMALS or column.size < DIFFERENT:
         return Step(finest)
+
+    @cache
+    def counted() -> tuple[Floats, Floats]:
+        """Return the different values, and for how many records each counts."""
+        different, counts = np.unique(column, return_counts=True)
+        return different, np.minimum(counts, max((1 - USUAL_SHARE) * column.size, 1.0))
+
+    def is_shared(step: Step) -> bool:
+        """Return True if 95 % of the values are multiples of a step, also with frequent ones as few."""
+        left = column.size - math.ceil(USUAL_SHARE * column.size)
+        for first in range(0, column.size, BLOCK):  # reads no further than it must
+            part = column[first : first + BLOCK]
+            left -= int(np.count_nonzero(step.rounded(part) != part))
+            if left < 0:
+                return False
+        different, counts = counted()
+        fits = step.rounded(different) == different
+        return bool(fits.sum() >= DIFFERENT and counts[fits].sum() >= USUAL_SHARE * counts.sum())
+
     found = Step(finest)
     for decimals in range(finest - 1, -MOST_DECIMALS, -1):
-        if not column.shares(Step(decimals)):
+        if not is_shared(Step(decimals)):
             break
         found = Step(decimals)
     multiples = (Step(found.decimals, multiple) for multiple in MULTIPLES)
-    return next((step for step in multiples if column.shares(step)), found)
+    return next((step for step in multiples if is_shared(step)), found)
 
 
 def decimals_of_steps(steps: Sequence[Step] | None) -> list[int] | None:
     """Return the decimals of each step; None for None."""
     return None if steps is None else [step.decimals for step in steps]
-
-
-class _Observed:
-    """The values of a column that are neither missing nor 0, and how often each occurs."""
-
-    def __init__(self, values: Floats) -> None:
-        self.values = values
-
-    def shares(self, step: Step) -> bool:
-        """Return True if 95 % of the values are multiples of a step, frequent ones counted as few."""
-        if not self._most_fit(step):
-            return False
-        different, counts = self.counted
-        fits = step.rounded(different) == different
-        return fits.sum() >= DIFFERENT and counts[fits].sum() >= USUAL_SHARE * counts.sum()
-
-    def _most_fit(self, step: Step) -> bool:
-        """Return True if 95 % of the values are multiples of a step; reads no further than it must."""
-        left = self.values.size - math.ceil(USUAL_SHARE * self.values.size)
-        for first in range(0, self.values.size, BLOCK):
-            part = self.values[first : first + BLOCK]
-            left -= int(np.count_nonzero(step.rounded(part) != part))
-            if left < 0:
-                return False
-        return True
-
-    @cached_property
-    def counted(self) -> tuple[Floats, Floats]:
-        """The different values, and for how many records each counts."""
-        different, counts = np.unique(self.values, return_counts=True)
-        return different, np.minimum(counts, max((1 - USUAL_SHARE) * self.values.size, 1.0))

@@ -33,9 +33,8 @@ from sdckit.engines.plan import (
     count_rows,
     cut,
     empty_bucket_part,
-    parts_of_cells,
+    largest_gap_at_splitters,
     unrelated_ranks,
-    weighted_cells,
     with_counts,
 )
 from sdckit.engines.scan import (
@@ -44,11 +43,10 @@ from sdckit.engines.scan import (
     Scan,
     ScanTotals,
     SecondScan,
-    merge_details,
     merge_scans,
     shared_power,
 )
-from sdckit.engines.transport import Last, Piece, RankTotals, Reads, Stage, Transport
+from sdckit.engines.transport import Last, Piece, RankTotals, Reads, Stage, Transport, merged
 from sdckit.kernels.ranks import (
     TIES,
     RankSums,
@@ -324,7 +322,7 @@ def measure_ranks(
     transport: Transport, sizes: Mapping[Piece, int], wanted: Mapping[Piece, Wanted]
 ) -> dict[Piece, RankTotals]:
     """Return the totals of each piece, given its number of rows with a value in both files."""
-    nothing = Splitters.of(Rows(NONE, NONE, NONE))
+    nothing = Splitters.of(NONE, NONE, NONE)
     plans = [
         PiecePlan(piece, one, sizes[piece], nothing, nothing) for piece, one in wanted.items() if sizes[piece]
     ]
@@ -356,8 +354,9 @@ def _measure_group(transport: Transport, plans: Sequence[PiecePlan], reads: Read
     for plan in plans:
         buckets = range(plan.first_bucket, plan.first_bucket + plan.buckets)
         every = [parts.get(bucket) or empty_bucket_part(plan, bucket) for bucket in buckets]
-        cells = weighted_cells(plan) if plan.wanted.ties == "weights" else parts_of_cells(plan)
-        found[plan.piece] = _totals(plan, add_parts([*every, *cells]))
+        if plan.wanted.streams:
+            every.append(largest_gap_at_splitters(plan))
+        found[plan.piece] = _totals(plan, add_parts(every))
     return found
 
 
@@ -392,7 +391,7 @@ def _counted(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> 
     blocks = transport.scan(Counting(scanned), reads, step="counting") if scanned else []
     found: dict[Piece, Counted] = {}
     for plan, parts in zip(scanned, zip(*blocks, strict=True), strict=False):
-        found[plan.piece] = reduce(Counted.plus, parts)
+        found[plan.piece] = reduce(merged, parts)
     return with_counts(
         plans, [found[plan.piece] if plan.piece in found else count_rows(plan) for plan in plans]
     )
@@ -513,7 +512,10 @@ class Comparing:
         """Return what needs means, standard deviations or bin edges, from a second scan."""
         asked = self.questions
         second = SecondScan(self.variables, bases, asked.units, asked.costs, products=asked.products)
-        return merge_details(self.transport.scan(second, self.reads, step="measuring"))
+        details: dict[Group, DetailTotals] = reduce(
+            merged, self.transport.scan(second, self.reads, step="measuring")
+        )
+        return details
 
     def _rank_totals(self, totals: Mapping[Group, ScanTotals]) -> dict[Piece, RankTotals]:
         """Return the totals of each variable that need its values in order, where any metric asks for one."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sdckit.engines.plan import NONE, Splitters
 from sdckit.engines.row_parts import RowParts, by_bucket, joined, matrix_of, strata_in
 from sdckit.engines.transport import (
     Message,
@@ -17,10 +19,11 @@ from sdckit.engines.transport import (
     blocks_of_points,
     count_blocks,
     grow,
+    merged,
     without_small_blocks,
 )
 from sdckit.kernels.draws import CellDraws
-from sdckit.kernels.ranks import sorted_rows, value_buckets
+from sdckit.kernels.ranks import sorted_rows
 from sdckit.kernels.sums import deviations_from, exact_sum, rounded_mean
 from sdckit.masking.coding import column_tails, joined_codes, median_rank
 from sdckit.masking.mask_table import apply
@@ -61,31 +64,35 @@ def values_by_piece(block: Block, names: Sequence[str]) -> Iterator[tuple[int, I
 
 @dataclass(frozen=True)
 class SampleValues:
-    """Task: the values of rows that are chosen by their number alone, by piece."""
+    """Task: values and numbers of rows that are chosen by their number alone, by piece."""
 
     names: tuple[str, ...]
     rate: float
 
-    def __call__(self, block: Block) -> dict[int, Floats]:
-        """Return the sampled values of each piece of the block."""
+    def __call__(self, block: Block) -> dict[int, tuple[Floats, Ints]]:
+        """Return the sampled values of each piece of the block, and their rows."""
         chosen = CHOICE.uniforms(np.arange(block.first, block.first + block.rows), 0) < self.rate
-        return {piece: values[chosen[rows]] for piece, rows, values in values_by_piece(block, self.names)}
+        return {
+            piece: (values[chosen[rows]], rows[chosen[rows]] + block.first)
+            for piece, rows, values in values_by_piece(block, self.names)
+        }
 
 
 @dataclass(frozen=True)
-class CountCells:
-    """Task: how many values of a block lie in each cell of each piece."""
+class CountValues:
+    """Task: how many values of a block lie in each bucket of each piece."""
 
     names: tuple[str, ...]
-    splitters: tuple[Floats, ...]
+    splitters: tuple[Splitters, ...]
 
-    def __call__(self, block: Block) -> tuple[int, dict[int, Ints]]:
-        """Return the number of the block's first row, and the counts of each piece."""
-        return block.first, {
+    def __call__(self, block: Block) -> dict[int, Ints]:
+        """Return the counts of each piece."""
+        return {
             piece: np.bincount(
-                value_buckets(values, self.splitters[piece]), minlength=2 * len(self.splitters[piece]) + 1
+                self.splitters[piece].buckets(values, NONE, (rows + block.first).astype(np.float64)),
+                minlength=self.splitters[piece].number + 1,
             )
-            for piece, _, values in values_by_piece(block, self.names)
+            for piece, rows, values in values_by_piece(block, self.names)
         }
 
 
@@ -93,32 +100,21 @@ class CountCells:
 class PieceBuckets:
     """The buckets of a piece, numbered from `base` on; bucket b has the ranks starts[b] to starts[b + 1] - 1.
 
-    `bucket` is the first bucket of each cell, `before` the number of values in a cell that is cut by rank
-    before each block, by the block's first row.
+    Equal values are in the order of their rows.
     """
 
     base: int
-    splitters: Floats
-    bucket: Ints
+    splitters: Splitters
     starts: Ints
-    first_rank: Ints  # of each cell
-    cut: frozenset[int]  # cells that are cut by rank
-    before: Mapping[int, Mapping[int, int]]
 
     @property
     def n(self) -> int:
         """Number of values."""
         return int(self.starts[-1])
 
-    def of_values(self, values: Floats, block: int) -> Ints:
-        """Return the bucket of each value of a block, from its first row's number; values in row order."""
-        cells = value_buckets(values, self.splitters)
-        found = self.bucket[cells]
-        for cell in self.cut:
-            here = np.flatnonzero(cells == cell)
-            ranks = self.first_rank[cell] + self.before[block].get(cell, 0) + np.arange(here.size)
-            found[here] = self.of_ranks(ranks) - self.base
-        return found + self.base
+    def of_values(self, values: Floats, rows: Ints) -> Ints:
+        """Return the bucket of each value, given its row."""
+        return self.splitters.buckets(values, NONE, rows.astype(np.float64)) + self.base
 
     def of_ranks(self, ranks: Ints) -> Ints:
         """Return the bucket of each rank."""
@@ -145,63 +141,35 @@ def find_buckets(transport: Transport, names: tuple[str, ...], sizes: Sequence[i
     """Return buckets of at most about `largest` values for pieces of these sizes, by a sample and a count."""
     wanted = [max(1, -(-n // max(int(FULL_BUCKET * largest), 1))) for n in sizes]
     splitters = _splitters(transport, names, sizes, wanted)
-    task = CountCells(names, splitters)
-    counts = dict(transport.scan(task, Reads(names), step="counting ranks"))
-    pieces: list[PieceBuckets] = []
-    base = 0
-    for piece, cuts in enumerate(splitters):
-        empty = np.zeros(2 * len(cuts) + 1, np.int64)
-        by_block = {first: found.get(piece, empty) for first, found in sorted(counts.items())}
-        made = _piece_buckets(base, cuts, by_block, largest)
-        pieces.append(made)
-        base += len(made.starts) - 1
-    return Buckets(tuple(pieces))
+    found = reduce(merged, transport.scan(CountValues(names, splitters), Reads(names), step="counting ranks"))
+    counts = [found.get(piece, np.zeros(cuts.number + 1, np.int64)) for piece, cuts in enumerate(splitters)]
+    bases = np.cumsum([0, *(len(one) for one in counts)]).tolist()
+    return Buckets(
+        tuple(
+            PieceBuckets(base, cuts, np.append(0, np.cumsum(numbers)))
+            for base, cuts, numbers in zip(bases, splitters, counts, strict=False)
+        )
+    )
 
 
 def _splitters(
     transport: Transport, names: tuple[str, ...], sizes: Sequence[int], wanted: Sequence[int]
-) -> tuple[Floats, ...]:
-    """Return the values that cut each piece into so many buckets, from a sample; none for one bucket."""
+) -> tuple[Splitters, ...]:
+    """Return what cuts each piece into so many buckets, from a sample; nothing for one bucket."""
     rates = [PER_BUCKET * buckets / n for n, buckets in zip(sizes, wanted, strict=True) if buckets > 1]
-    if not rates:
-        return tuple(np.empty(0) for _ in sizes)
-    task = SampleValues(names, min(1.0, max(rates)))
-    parts: list[list[Floats]] = [[] for _ in sizes]
-    for found in transport.scan(task, Reads(names), step="sampling"):
-        for piece, values in found.items():
-            parts[piece].append(values)
+    parts: list[list[tuple[Floats, Ints]]] = [[(NONE, np.empty(0, np.int64))] for _ in sizes]
+    if rates:
+        task = SampleValues(names, min(1.0, max(rates)))
+        for found in transport.scan(task, Reads(names), step="sampling"):
+            for piece, sample in found.items():
+                parts[piece].append(sample)
     result = []
-    for values, buckets in zip(parts, wanted, strict=True):
-        ordered = np.sort(np.concatenate(values)) if values else np.empty(0)
-        places = np.arange(1, buckets) * ordered.size // buckets
-        result.append(np.unique(ordered[places]) if ordered.size else np.empty(0))
+    for part, buckets in zip(parts, wanted, strict=True):
+        values, rows = (np.concatenate(columns) for columns in zip(*part, strict=True))
+        order = np.lexsort((rows, values))
+        chosen = order[np.unique(np.arange(1, buckets) * order.size // buckets)] if order.size else order
+        result.append(Splitters.of(values[chosen], NONE, rows[chosen].astype(np.float64)))
     return tuple(result)
-
-
-def _piece_buckets(base: int, splitters: Floats, by_block: Mapping[int, Ints], largest: int) -> PieceBuckets:
-    """Return the buckets of a piece from the counts of its cells by block."""
-    total = np.sum(list(by_block.values()), axis=0)
-    bucket = np.zeros(len(total), np.int64)
-    starts, held, cut = [0], 0, set()
-    ranks = np.append(0, np.cumsum(total))
-    for cell, (first, end) in enumerate(pairwise(ranks.tolist())):
-        if held and held + end - first > largest:
-            starts.append(first)
-            held = 0
-        bucket[cell] = len(starts) - 1
-        held += end - first
-        if cell % 2 and end - first > largest:
-            cut.add(cell)
-            starts.extend(range(first + largest, end, largest))
-            held = end - starts[-1]
-    before = {}
-    passed = np.zeros(len(total), np.int64)
-    for first, counts in by_block.items():
-        before[first] = {cell: int(passed[cell]) for cell in cut}
-        passed = passed + counts
-    return PieceBuckets(
-        base, splitters, bucket, np.array([*starts, int(ranks[-1])]), ranks[:-1], frozenset(cut), before
-    )
 
 
 Ranks = dict[int, set[int]]  # wanted ranks of each piece
@@ -218,8 +186,8 @@ class SendWanted:
 
     def __call__(self, block: Block) -> Iterator[Message]:
         """Yield the messages of a block of rows."""
-        for piece, _, values in values_by_piece(block, self.names):
-            found = self.buckets.pieces[piece].of_values(values, block.first)
+        for piece, rows, values in values_by_piece(block, self.names):
+            found = self.buckets.pieces[piece].of_values(values, rows + block.first)
             for message in by_bucket(found, 0, values):
                 if message.bucket in self.wanted:
                     yield message
@@ -349,16 +317,9 @@ def _sum_tails(
     transport: Transport, names: tuple[str, ...], cuts: Sequence[tuple[float, float]]
 ) -> list[tuple[Beyond, Beyond]]:
     """Return number and exact sum of the values in both tails of each piece."""
-    sums = [(Beyond(), Beyond()) for _ in cuts]
-    for found in transport.scan(SumTails(names, tuple(cuts)), Reads(names), step="adding up tails"):
-        for piece, both in found.items():
-            sums[piece] = (_plus(sums[piece][0], both[0]), _plus(sums[piece][1], both[1]))
-    return sums
-
-
-def _plus(one: Beyond, other: Beyond) -> Beyond:
-    """Return number and sum of two sets of values together."""
-    return Beyond(one.number + other.number, one.total + other.total)
+    task = SumTails(names, tuple(cuts))
+    found = reduce(merged, transport.scan(task, Reads(names), step="adding up tails"))
+    return [found.get(piece, (Beyond(), Beyond())) for piece in range(len(cuts))]
 
 
 VALUES, PARTNERS, ROWS, MOVED = range(4)  # kinds of messages
@@ -398,10 +359,9 @@ class SendValues:
 
     def __call__(self, block: Block) -> Iterator[Message]:
         """Yield the messages of a block of rows."""
-        yield self.parts.touches(block, 0)
         for piece, rows, values in values_by_piece(block, self.names):
             if piece not in self.skipped:
-                buckets = self.buckets.pieces[piece].of_values(values, block.first)
+                buckets = self.buckets.pieces[piece].of_values(values, rows + block.first)
                 yield from by_bucket(buckets, VALUES, values, rows + block.first)
         for number, (piece, swap) in enumerate((self.swaps or {}).items()):
             planned_at = number * self.parts.rows // len(self.swaps or ())
@@ -428,11 +388,9 @@ class SwapValues:
     """Stage: send each value to the rank that it swaps with, and keep the rows in the order of ranks."""
 
     buckets: Buckets
-    parts: RowParts
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
-        yield from touched(bucket, messages)
         values, rows = _sorted(messages)
         if not values.size:
             return
@@ -456,7 +414,6 @@ class ReturnSwapped:
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
-        yield from self.parts.passed_on(messages)
         (rows,) = joined(messages, ROWS, 1)
         if rows.size:
             places, moved = joined(messages, MOVED, 2)
@@ -478,13 +435,9 @@ class Runs:
         """First rank of the last run."""
         return max(self.n // self.k - 1, 0) * self.k
 
-    def begin(self, rank: int) -> int:
-        """Return the first rank of the run that a rank belongs to."""
-        return min(rank // self.k * self.k, self.last)
-
-    def end(self, rank: int) -> int:
-        """Return the rank after the run that a rank belongs to."""
-        return self.n if rank >= self.last else self.begin(rank) + self.k
+    def begins(self, ranks: Ints) -> Ints:
+        """Return the first rank of the run that each rank belongs to."""
+        return np.minimum(ranks // self.k * self.k, self.last)
 
     def published(self, first: int, values: Floats) -> Floats:
         """Return what is published of ascending values from rank `first` on, which make whole runs."""
@@ -497,25 +450,18 @@ class SendRuns:
     """Stage: send sorted values to the bucket in which their run begins."""
 
     buckets: Buckets
-    parts: RowParts
     runs: Mapping[int, Runs]
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
-        yield from touched(bucket, messages)
         values, rows = _sorted(messages)
         if not values.size:
             return
         number = self.buckets.piece_of(bucket)
-        piece, runs = self.buckets.pieces[number], self.runs[number]
-        first, end = piece.interval(bucket)
-        begin = runs.begin(first)
-        cut = min(runs.end(first), end) if begin < first else first  # up to there, an earlier bucket's run
-        if cut > first:
-            owner = int(piece.of_ranks(np.array([begin]))[0])
-            yield Message(owner, MOVED, (np.array([first]), values[: cut - first], rows[: cut - first]))
-        if end > cut:
-            yield Message(bucket, MOVED, (np.array([cut]), values[cut - first :], rows[cut - first :]))
+        piece = self.buckets.pieces[number]
+        ranks = piece.interval(bucket)[0] + np.arange(values.size)
+        owner = piece.of_ranks(self.runs[number].begins(ranks))
+        yield from by_bucket(owner, MOVED, ranks, values, rows)
 
 
 @dataclass(frozen=True)
@@ -529,32 +475,13 @@ class AverageRuns:
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
-        yield from self.parts.passed_on(messages)
-        found = sorted(
-            (message for message in messages if message.kind == MOVED), key=lambda one: int(one.arrays[0][0])
-        )
-        if not found:
+        ranks, values, rows = joined(messages, MOVED, 3)
+        if not ranks.size:
             return
-        firsts, values, rows = joined(found, MOVED, 3)
+        order = np.argsort(ranks)  # messages come in the order of their buckets' numbers
         number = self.buckets.piece_of(bucket)
-        published = self.runs[number].published(int(firsts[0]), values)
-        yield from self.parts.sent(number % self.columns, rows, published)
-
-
-def touched(bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
-    """Yield the messages that name parts of rows again, to the same bucket of the next stage."""
-    for message in messages:
-        if message.kind < 0:
-            yield message._replace(bucket=bucket)
-
-
-def stages_of(
-    how: str, buckets: Buckets, parts: RowParts, columns: int, runs: Mapping[int, Runs]
-) -> list[Any]:
-    """Return the stages of rank swapping ("swap") or individual ranking ("runs")."""
-    if how == "swap":
-        return [SwapValues(buckets, parts), ReturnSwapped(buckets, parts, columns)]
-    return [SendRuns(buckets, parts, runs), AverageRuns(buckets, parts, runs, columns)]
+        published = self.runs[number].published(int(ranks[order[0]]), values[order])
+        yield from self.parts.sent(number % self.columns, rows[order], published)
 
 
 EXACT = 1_000_000  # most records among which MDAV forms groups at once
@@ -651,11 +578,9 @@ class SendRecords:
 
     names: tuple[str, ...]
     blocks: Blocks
-    parts: RowParts
 
     def __call__(self, block: Block) -> Iterator[Message]:
         """Yield the messages of a block of rows."""
-        yield self.parts.touches(block, 0)
         for stratum, rows, values in present_records(block, self.names):
             yield from by_bucket(self.blocks.of(stratum, values), 0, rows + block.first, *values.T)
 
@@ -672,7 +597,6 @@ class GroupRecords:
 
     def __call__(self, number: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a block of similar records."""
-        yield from self.parts.passed_on(messages)
         rows, *columns = joined(messages, 0, 1 + len(self.names))
         if not rows.size:
             return

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +22,17 @@ from sdckit.core.roles import OPTIONS, resolve_roles, warn_of_masked_weights, wa
 from sdckit.core.table import Table, fewest_decimals, is_path, is_spark_frame
 from sdckit.engines.files import Output, PartWriter, published_type, required_schema
 from sdckit.engines.group_masking import (
+    AverageRuns,
     GroupRecords,
+    ReturnSwapped,
     Runs,
     SendRecords,
+    SendRuns,
     SendValues,
     Swap,
+    SwapValues,
     find_blocks,
     find_buckets,
-    stages_of,
     with_codes,
 )
 from sdckit.engines.opening import aligned_files, transport_on, with_columns_of_array
@@ -40,14 +44,14 @@ from sdckit.engines.row_parts import (
     count_broken,
     count_columns,
     declared_rules,
+    finish_parts,
     matrix_of,
     rule_columns,
     strata_in,
-    total,
     with_products,
 )
 from sdckit.engines.source import Source
-from sdckit.engines.transport import Reads
+from sdckit.engines.transport import merged
 from sdckit.kernels.draws import CellDraws, entropy_bytes
 from sdckit.masking.mask_table import (
     NO_RULE,
@@ -69,7 +73,7 @@ if TYPE_CHECKING:
     from sdckit.core.roles import Roles
     from sdckit.engines.opening import Settings
     from sdckit.engines.row_parts import Counts
-    from sdckit.engines.transport import Block, Transport
+    from sdckit.engines.transport import Block, Stage, Transport
     from sdckit.rules.rules import Rules
 
 
@@ -170,7 +174,7 @@ class MaskJob:
         """Mask each block of rows by the method's own function."""
         bases = tuple(self.plan.basis(one, chosen) for one, chosen in zip(columns, self.options, strict=True))
         task = MaskBlock(self.method, self.names, self.options, bases, self.draws, finish)
-        return total(self.transport.scan(task, finish.reads, step="masking"))
+        return reduce(merged, self.transport.scan(task, finish.reads, step="masking"))
 
     def _parts(self) -> RowParts:
         """Return the parts of rows that are written by one task each."""
@@ -187,11 +191,11 @@ class MaskJob:
             swaps, runs = self._swaps(sizes), self._runs(sizes)
             skipped = frozenset(piece for piece, run in runs.items() if run.n < run.k)
             first = SendValues(self.names, buckets, parts, skipped, swaps)
-            stages = stages_of("swap" if swaps else "runs", buckets, parts, p, runs)
-            last = FinishPart(finish, parts)
+            stages: list[Stage] = [SendRuns(buckets, runs), AverageRuns(buckets, parts, runs, p)]
+            if swaps:
+                stages = [SwapValues(buckets), ReturnSwapped(buckets, parts, p)]
             report(CUTTING, 1.0 - CUTTING)
-            found = self.transport.exchange(first, Reads(self.names), stages, last, step="masking")
-        return total(list(found.values()))
+            return finish_parts(self.transport, first, stages, FinishPart(finish, parts))
 
     def _swaps(self, sizes: Sequence[int]) -> dict[int, Swap]:
         """Return the swapping of each piece; none for a method that draws nothing."""
@@ -222,11 +226,9 @@ class MaskJob:
         """Mask by groups that are formed within blocks of similar records."""
         blocks, notes = find_blocks(self.transport, self.names, columns, self.method, self.options)
         parts = self._parts()
-        first = SendRecords(self.names, blocks, parts)
+        first = SendRecords(self.names, blocks)
         stage = GroupRecords(self.method, self.names, self.options, blocks, parts)
-        last = FinishPart(finish, parts)
-        found = self.transport.exchange(first, Reads(self.names), [stage], last, step="masking")
-        return total(list(found.values())), notes
+        return finish_parts(self.transport, first, [stage], FinishPart(finish, parts)), notes
 
 
 COUNTING = 0.2  # share of the progress at which masking begins

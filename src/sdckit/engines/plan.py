@@ -29,7 +29,7 @@ from sdckit.kernels.ranks import (
     value_buckets,
     weights_before_after,
 )
-from sdckit.metrics.blocks import CoupledColumns, largest_gap, part_sums, parts_of_square, sum_of_gaps
+from sdckit.metrics.blocks import CoupledColumns, largest_gap, part_sums, sum_of_gaps
 
 if TYPE_CHECKING:
     from sdckit.arrays import Bools
@@ -40,11 +40,15 @@ NONE = np.empty(0)
 
 
 class Rows(NamedTuple):
-    """Rows (x, t, y) of a variable with a value in both files; `t` has length 0 where nothing breaks ties."""
+    """Rows of a variable with a value in both files, with their survey weights `t` and row numbers.
+
+    Weights and row numbers have length 0 where they are not needed.
+    """
 
     x: Floats
-    t: Floats
     y: Floats
+    t: Floats
+    row: Floats
 
     def take(self, chosen: Ints) -> Rows:
         """Return the rows with these numbers."""
@@ -53,49 +57,48 @@ class Rows(NamedTuple):
     @property
     def turned(self) -> Rows:
         """The same rows with original and masked values exchanged."""
-        return Rows(self.y, self.t, self.x)
+        return self._replace(x=self.y, y=self.x)
+
+    def keys(self, ties: str) -> tuple[Floats, Floats, Floats]:
+        """Return the columns that put rows in order: x, what comes next where it is equal, row number."""
+        return self.x, {"values": self.y, "rows": NONE, "weights": self.t}[ties], self.row
 
 
-def choose_splitters(sample: Rows, parts: int) -> Rows:
+def choose_splitters(sample: Rows, ties: str, parts: int) -> Rows:
     """Return distinct rows of a sample that cut both orders into about `parts` parts of equal size."""
     if parts < 2 or not sample.x.size:
         return sample.take(np.empty(0, np.int64))
     at = np.arange(1, parts) * sample.x.size // parts
-    middle = [sample.t] if sample.t.size else []
-    orders = [np.lexsort((last, *middle, first)) for first, _, last in (sample, sample.turned)]
-    chosen = np.concatenate([order[at] for order in orders])
-    columns = np.unique(np.column_stack([c[chosen] for c in sample if c.size]), axis=0).T
-    x, y = np.ascontiguousarray(columns[0]), np.ascontiguousarray(columns[-1])
-    return Rows(x, np.ascontiguousarray(columns[1]) if middle else NONE, y)
+    orders = [_sorted_keys(one.keys(ties)) for one in (sample, sample.turned)]
+    return sample.take(np.unique(np.concatenate([order[at] for order in orders])))
+
+
+def _sorted_keys(keys: tuple[Floats, Floats, Floats]) -> Ints:
+    """Return row numbers in lexicographic order of keys."""
+    return np.lexsort([key for key in reversed(keys) if key.size] or [NONE])
 
 
 @dataclass(frozen=True)
 class Splitters:
-    """Splitter rows in one of the two orders, with their distinct first values.
+    """Rows that cut an order into buckets, by their keys: bucket b begins with splitter b - 1.
 
-    `cells` has the number that each splitter has in the original order.
+    `order` has the number that each splitter had before they were sorted.
     """
 
     first: Floats
-    middle: Floats
-    last: Floats
-    cells: Ints
+    second: Floats
+    row: Floats
+    order: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
-    def of(cls, rows: Rows) -> Splitters:
-        """Return splitters sorted by (first, middle, last)."""
-        middle = [rows.t] if rows.t.size else []
-        order = np.lexsort((rows.y, *middle, rows.x))
-        return cls(*rows.take(order), order)
-
-    @property
-    def rows(self) -> Rows:
-        """The splitters as rows."""
-        return Rows(self.first, self.middle, self.last)
+    def of(cls, first: Floats, second: Floats, row: Floats) -> Splitters:
+        """Return splitters in the order of their keys."""
+        order = _sorted_keys((first, second, row))
+        return cls(first[order], second[order] if second.size else second, row[order], order)
 
     @property
     def number(self) -> int:
-        """Number of splitters; there is one bucket more of rows between them."""
+        """Number of splitters; there is one bucket more."""
         return self.first.size
 
     @cached_property
@@ -108,40 +111,46 @@ class Splitters:
         """For each splitter, the number of its first value among the distinct ones."""
         return np.searchsorted(self.values, self.first)
 
-    def buckets(self, rows: Rows) -> Ints:
-        """Return the bucket of each row: even between splitters, odd for rows equal to one."""
-        return number_buckets(*rows, self.first, self.middle, self.last)
+    @cached_property
+    def pair_of(self) -> Ints:
+        """For each splitter, the number of its first two keys among the distinct ones."""
+        new = (self.first[1:] != self.first[:-1]) | (self.second[1:] != self.second[:-1])
+        return np.append(0, np.cumsum(new))[: self.number]
 
-    def values_of(self, rows: Rows, buckets: Ints) -> Ints:
-        """Return the bucket of each row's first value among the distinct ones, given its bucket of rows."""
-        return _buckets_of_values(rows.x, buckets, self.first, self.value_of)
+    def buckets(self, first: Floats, second: Floats, row: Floats) -> Ints:
+        """Return the bucket of each row, given its keys."""
+        return (number_buckets(first, second, row, self.first, self.second, self.row) + 1) >> 1
 
 
 @kernel
-def _buckets_of_values(x: Floats, buckets: Ints, first: Floats, value_of: Ints) -> Ints:
-    """Return 2k + 1 for rows whose x is the k-th distinct splitter value, and 2k for those just below it."""
-    found = np.empty(x.size, np.int64)
-    for i in range(x.size):
-        at = buckets[i] >> 1
-        if buckets[i] & 1 or (at < first.size and x[i] == first[at]):
-            found[i] = 2 * value_of[at] + 1
-        elif at > 0:
-            found[i] = 2 * value_of[at - 1] + (1 if x[i] == first[at - 1] else 2)
-        else:
-            found[i] = 0
+def _places_among(
+    first: Floats, second: Floats, buckets: Ints, cuts: Floats, seconds: Floats, number_of: Ints
+) -> Ints:
+    """Return 2k + 1 for rows equal to the k-th distinct splitter, and 2k for those just below it.
+
+    Compared are the first keys; the second ones as well if they are given.
+    """
+    found = np.empty(first.size, np.int64)
+    for i in range(first.size):
+        at = buckets[i]
+        found[i] = 2 * number_of[at - 1] + 2 if at > 0 else 0
+        for place in (at - 1, at):
+            same = 0 <= place < cuts.size and first[i] == cuts[place]
+            if same and (not second.size or second[i] == seconds[place]):
+                found[i] = 2 * number_of[place] + 1
     return found
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Numbers (or weights) of rows by bucket of rows and by bucket of first values, in one order."""
+    """Numbers (or weights) of rows by bucket, by bucket of first values, and by bucket of pairs of keys.
+
+    The latter two have a bucket for each distinct splitter and one for what lies before it.
+    """
 
     buckets: Numbers
     values: Numbers
-
-    def plus(self, other: Tally) -> Tally:
-        """Return the sum of two tallies."""
-        return Tally(self.buckets + other.buckets, self.values + other.values)
+    pairs: Numbers
 
     @cached_property
     def before(self) -> Numbers:
@@ -168,16 +177,26 @@ class Tally:
         """Total at each distinct first value."""
         return self.values[1::2]
 
+    @cached_property
+    def pair_ends(self) -> Numbers:
+        """Sum of the first and the last rank of the rows equal to each distinct pair of keys."""
+        return 2 * np.cumsum(self.pairs)[:-1:2] + self.pairs[1::2] - 1
 
-def tally(splitters: Splitters, rows: Rows, weights: Floats | None = None) -> list[Tally]:
+
+def tally(splitters: Splitters, rows: Rows, ties: str) -> list[Tally]:
     """Return the number and, where there are weights, the weight of rows in each bucket of an order."""
-    buckets = splitters.buckets(rows)
-    by_value = splitters.values_of(rows, buckets)
-    sizes = 2 * splitters.number + 1, 2 * splitters.values.size + 1
-    return [
-        Tally(np.bincount(buckets, each, sizes[0]), np.bincount(by_value, each, sizes[1]))
-        for each in (None, *([] if weights is None else [weights]))
-    ]
+    first, second, row = rows.keys(ties)
+    buckets = splitters.buckets(first, second, row)
+    values = _places_among(first, NONE, buckets, splitters.first, NONE, splitters.value_of)
+    size, found = 2 * splitters.values.size + 1, []
+    pairs = np.empty(0, np.int64)
+    if ties == "values":
+        places = _places_among(first, second, buckets, splitters.first, splitters.second, splitters.pair_of)
+        pairs = np.bincount(places, minlength=2 * int(splitters.pair_of.max(initial=-1)) + 3)
+    for each in (None, rows.t) if ties == "weights" else (None,):
+        by_value = np.bincount(values, each, size)
+        found.append(Tally(np.bincount(buckets, each, splitters.number + 1), by_value, pairs))
+    return found
 
 
 def count_values(values: Floats, splitters: Floats, shares: Iterable[Floats]) -> list[Numbers]:
@@ -246,13 +265,16 @@ class RankedRows(NamedTuple):
         return bool((self.length > 1).any() or (self.other_length > 1).any())
 
 
-def rank_part(rows: RankedRows, *, expected: bool) -> Part:
-    """Return the sums of rank distances under mid-ranks, least and largest tie-breaking, and tie sums."""
+def rank_part(rows: RankedRows, ends: Sequence[int], *, expected: bool) -> Part:
+    """Return the sums of rank distances under mid-ranks, least and largest tie-breaking, and tie sums.
+
+    `ends` are those of `_largest_gaps2`.
+    """
     average = gap_distance(rows.middle_gaps2)
     ranks = dict.fromkeys(("average", "min", "max"), average)
     if rows.tied:
         gaps = np.empty(rows.r.size, np.int64)
-        _largest_gaps2(*rows, gaps)
+        _largest_gaps2(*rows, ends[0], ends[1], gaps)
         ranks |= {"min": gap_distance(2 * (rows.r - rows.s)), "max": gap_distance(gaps)}
     floats = {"expected": float(_expected_sum(*rows[1:3], *rows[4:]))} if expected else {}
     return Part(ranks, _tie_sums(rows.length, rows.other_length), floats)
@@ -272,20 +294,34 @@ def row_order_part(rows: RankedRows) -> Part:
 
 @kernel
 def _largest_gaps2(
-    r: Ints, begin: Ints, length: Ints, s: Ints, other: Ints, other_length: Ints, out: Ints
+    r: Ints,
+    begin: Ints,
+    length: Ints,
+    s: Ints,
+    other: Ints,
+    other_length: Ints,
+    before: int,
+    after: int,
+    out: Ints,
 ) -> None:
     """Write twice the rank difference of each row for the tie-breaking of largest distance.
 
     Rows tied in the original are in descending masked order, and the other way round. Rows equal in both
-    files, which are neighbours here, get opposite orders.
+    files, which are neighbours here, get opposite orders. Where the first or the last ones have others in
+    the bucket before or after, `before` and `after` add up the first and last rank of all of them; else -1.
     """
     i = 0
     while i < r.size:
         end = i + 1
         while end < r.size and begin[end] == begin[i] and other[end] == other[i]:
             end += 1
+        ends = r[i] + r[end - 1]
+        if i == 0 and before >= 0:
+            ends = before
+        elif end == r.size and after >= 0:
+            ends = after
         for t in range(i, end):
-            ours = 2 * begin[t] + length[t] - 1 - (r[i] + r[end - 1] - r[t])
+            ours = 2 * begin[t] + length[t] - 1 - (ends - r[t])
             theirs = 2 * other[t] + other_length[t] - 1 - s[t]
             out[t] = 2 * (ours - theirs)
         i = end
@@ -395,8 +431,16 @@ class PiecePlan:
 
     @property
     def buckets(self) -> int:
-        """Number of buckets of rows that are sent."""
+        """Number of buckets of rows."""
         return self.original.number + 1
+
+    @cached_property
+    def ranked(self) -> Splitters:
+        """Masked splitters for rows whose original rank stands for their row number, which is not sent on."""
+        if self.wanted.ties != "values":
+            return self.masked
+        # Each splitter is the first row of its bucket.
+        return replace(self.masked, row=self.tallies[0].before[self.masked.order + 1].astype(np.float64))
 
     def rows(self, block: Block, only: Bools | None = None) -> Rows:
         """Return the rows of the piece in a block that have a value in both files."""
@@ -405,19 +449,18 @@ class PiecePlan:
         seen = ~(np.isnan(x) | np.isnan(y))
         if only is not None:
             seen &= only[inside]
+        row = np.arange(block.first, block.first + block.rows, dtype=np.float64)[inside][seen]
         t = NONE
-        if self.wanted.ties == "rows":
-            t = np.arange(block.first, block.first + block.rows, dtype=np.float64)[inside][seen]
-        elif block.weights is not None and self.wanted.ties == "weights":
+        if block.weights is not None and self.wanted.ties == "weights":
             t = np.maximum(block.weights[inside][seen] / self.wanted.unit, LIGHTEST)
-        return Rows(x[seen], t, y[seen])
+        return Rows(x[seen], y[seen], t, row)
 
 
 @dataclass(frozen=True)
 class Sampling:
     """A task that draws rows of some pieces from each block, each row with the same chance.
 
-    Which rows are drawn depends on their numbers alone, so that a task that runs again draws the same ones.
+    Which rows are drawn depends on the block's number alone, so that a task that runs again draws the same.
     """
 
     plans: Sequence[PiecePlan]
@@ -425,26 +468,19 @@ class Sampling:
 
     def __call__(self, block: Block) -> list[Rows]:
         """Return the drawn rows of each piece."""
-        numbers = scrambled(np.arange(block.first, block.first + block.rows, dtype=np.uint64))
-        chances = (numbers >> np.uint64(11)) * 2.0**-53
+        chances = np.random.default_rng(block.first).random(block.rows)
         return [
             plan.rows(block, chances < share) for plan, share in zip(self.plans, self.shares, strict=True)
         ]
 
 
-def scrambled(numbers: Array) -> Array:
-    """Return 64-bit numbers that look random, one for each given number (the finaliser of SplitMix64)."""
-    found = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(found ^ (found >> np.uint64(31)))
-
-
 def cut(plan: PiecePlan, sample: Rows, bucket_rows: int) -> PiecePlan:
     """Return the plan with splitters drawn from a sample, so that a bucket has about `bucket_rows` rows."""
-    rows = choose_splitters(sample, -(-plan.n // bucket_rows))
-    original = Splitters.of(rows)
-    return replace(plan, original=original, masked=Splitters.of(original.rows.turned))
+    ties = plan.wanted.ties
+    rows = choose_splitters(sample, ties, -(-plan.n // bucket_rows))
+    original = Splitters.of(*rows.keys(ties))
+    masked = Splitters.of(*rows.take(original.order).turned.keys(ties))
+    return replace(plan, original=original, masked=masked)
 
 
 class Counted(NamedTuple):
@@ -454,21 +490,6 @@ class Counted(NamedTuple):
     weights: tuple[Tally, Tally] | None
     crossed: Numbers
     shares: tuple[Numbers, ...]
-
-    def plus(self, other: Counted) -> Counted:
-        """Return the sum with the tallies of other rows."""
-        weights = None
-        if self.weights is not None and other.weights is not None:
-            weights = _sums_of_tallies(self.weights, other.weights)
-        shares = tuple(a + b for a, b in zip(self.shares, other.shares, strict=True))
-        return Counted(
-            _sums_of_tallies(self.counts, other.counts), weights, self.crossed + other.crossed, shares
-        )
-
-
-def _sums_of_tallies(ours: tuple[Tally, Tally], theirs: tuple[Tally, Tally]) -> tuple[Tally, Tally]:
-    """Return the sums of two pairs of tallies."""
-    return ours[0].plus(theirs[0]), ours[1].plus(theirs[1])
 
 
 @dataclass(frozen=True)
@@ -484,25 +505,25 @@ class Counting:
 
 def _count(plan: PiecePlan, rows: Rows) -> Counted:
     """Return the tallies of some rows of a piece."""
-    weights = rows.t if plan.wanted.ties == "weights" else None
-    tallies = tally(plan.original, rows, weights), tally(plan.masked, rows.turned, weights)
+    ties = plan.wanted.ties
+    tallies = tally(plan.original, rows, ties), tally(plan.masked, rows.turned, ties)
     counts, *weighed = zip(*tallies, strict=True)
     crossed = [NONE]
     if plan.wanted.streams:
-        crossed = count_values(rows.x, plan.masked.values, shares_of(rows))
+        crossed = count_values(rows.x, plan.masked.values, shares_of(rows.x, rows.t))
     return Counted(counts, weighed[0] if weighed else None, crossed[0], tuple(crossed[1:]))
 
 
 def count_rows(plan: PiecePlan) -> Counted:
     """Return the tallies of a piece that is not cut, from its number of rows."""
-    every = Tally(np.array([plan.n]), np.array([plan.n]))
+    every = Tally(*np.full((3, 1), plan.n))
     return Counted((every, every), None, NONE, ())
 
 
-def shares_of(rows: Rows) -> tuple[Floats, Floats]:
-    """Return the weight of each row (1 without weights), and weight / |x|, 0 where x is 0."""
-    weights = rows.t if rows.t.size else np.ones(rows.x.size)
-    sizes = np.abs(rows.x)
+def shares_of(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the weight of each value (1 without weights), and weight / |value|, 0 where it is 0."""
+    weights = weights if weights.size else np.ones(values.size)
+    sizes = np.abs(values)
     return weights, np.divide(weights, sizes, out=np.zeros(sizes.size), where=sizes > 0)
 
 
@@ -522,23 +543,23 @@ class Sending:
     plans: Sequence[PiecePlan]
 
     def __call__(self, block: Block) -> Iterator[Message]:
-        """Yield the rows of each bucket; those equal to a splitter are left out."""
+        """Yield the rows of each bucket, with their numbers where these break ties."""
         for plan in self.plans:
             rows = plan.rows(block)
-            for bucket, chosen in by_bucket(plan.original, rows):
-                yield Message(plan.first_bucket + bucket, ROWS, tuple(rows.take(chosen)))
+            for bucket, chosen in by_bucket(plan.original, *rows.keys(plan.wanted.ties)):
+                part = rows.take(chosen)
+                sent = part._replace(row=NONE) if plan.wanted.ties == "values" else part
+                yield Message(plan.first_bucket + bucket, ROWS, tuple(sent))
 
 
-def by_bucket(splitters: Splitters, rows: Rows) -> Iterator[tuple[int, Ints]]:
-    """Yield the number of each bucket between splitters that has rows, and the numbers of its rows."""
+def by_bucket(splitters: Splitters, *keys: Floats) -> Iterator[tuple[int, Ints]]:
+    """Yield the number of each bucket that has rows, and the numbers of its rows."""
     if not splitters.number:
-        yield from [(0, np.arange(rows.x.size))] if rows.x.size else []
+        yield from [(0, np.arange(keys[0].size))] if keys[0].size else []
         return
-    order, starts = group_rows(splitters.buckets(rows), 2 * splitters.number + 1)
-    for bucket in range(splitters.number + 1):
-        begin, end = starts[2 * bucket], starts[2 * bucket + 1]
-        if end > begin:
-            yield bucket, order[begin:end]
+    order, starts = group_rows(splitters.buckets(*keys), splitters.number + 1)
+    for bucket in np.flatnonzero(np.diff(starts)).tolist():
+        yield bucket, order[starts[bucket] : starts[bucket + 1]]
 
 
 @dataclass(frozen=True)
@@ -579,7 +600,7 @@ def rank_bucket(splitters: Splitters, counts: Tally, bucket: int, *columns: Floa
     The values of the splitters at both ends may go on in other buckets: their blocks follow from counts.
     """
     order, start = sort_rows(*columns)
-    first = int(counts.before[2 * bucket])
+    first = int(counts.before[bucket])
     begin, length = start + first, block_lengths(start)
     values = columns[0][order[[0, -1]]]
     for place, value in ((bucket - 1, values[0]), (bucket, values[-1])):
@@ -605,14 +626,21 @@ class Points(NamedTuple):
 
 
 def send_values(plan: PiecePlan, rows: Rows) -> Iterator[Message]:
-    """Yield original values, sorted, to the buckets that hold the masked values of the same stretch."""
+    """Yield distinct original values, sorted, to the buckets with the masked ones of the same stretch."""
     values = plan.masked.values
-    begins = np.append(0, np.searchsorted(rows.x, values, side="right"))
-    ends = np.append(np.searchsorted(rows.x, values), rows.x.size)
+    new = np.flatnonzero(np.append(True, rows.x[1:] != rows.x[:-1]))
+    x, counts = rows.x[new], np.diff(np.append(new, rows.x.size))
+    weights = np.add.reduceat(rows.t, new) if rows.t.size else rows.t
+    begins = np.append(0, np.searchsorted(x, values, side="right"))
+    ends = np.append(np.searchsorted(x, values), x.size)
     for stretch in np.flatnonzero(ends > begins).tolist():
-        chosen = np.arange(begins[stretch], ends[stretch])
-        part = rows.take(chosen)
-        yield Message(plan.first_bucket + _bucket_of(plan, stretch), VALUES, (part.x, part.t))
+        chosen = slice(begins[stretch], ends[stretch])
+        number = counts[chosen] if new.size < rows.x.size else counts[:0]
+        yield Message(
+            plan.first_bucket + _bucket_of(plan, stretch),
+            VALUES,
+            (x[chosen], narrow(number), weights[chosen]),
+        )
 
 
 def _bucket_of(plan: PiecePlan, stretch: int) -> int:
@@ -631,23 +659,21 @@ def values_part(plan: PiecePlan, at: int, messages: Sequence[Message], masked: F
         return Part()
     ends = (values[stretch - 1] if stretch else -np.inf, values[stretch] if stretch < values.size else np.inf)
     y = masked[slice(np.searchsorted(masked, ends[0], side="right"), np.searchsorted(masked, ends[1]))]
-    points = _points(plan, messages, ends)
+    points = _points(messages)
     if not y.size and not points.values.size and not np.isfinite(ends).all():
         return Part()
     return _stretch_part(plan, stretch, ends, points, y)
 
 
-def _points(plan: PiecePlan, messages: Sequence[Message], ends: tuple[float, float]) -> Points:
-    """Return the original values strictly between two values, those of cells included."""
-    arrays = joined(messages, VALUES) or [np.empty(0), np.empty(0)]
-    cells = np.flatnonzero((plan.original.first > ends[0]) & (plan.original.first < ends[1]))
-    numbers = plan.tallies[0].buckets[2 * cells + 1]
-    known = Rows(plan.original.first, plan.original.middle, plan.original.last).take(cells)
-    values = np.concatenate((arrays[0], known.x))
+def _points(messages: Sequence[Message]) -> Points:
+    """Return the original values of a stretch from the messages of all buckets that have some."""
+    found = [(NONE, np.empty(0, np.int64), NONE)]
+    for x, numbers, t in (message.arrays for message in messages if message.kind == VALUES):
+        counts = numbers.astype(np.int64) if numbers.size else np.ones(x.size, np.int64)
+        found.append((x, counts, t if t.size else counts.astype(np.float64)))
+    values, counts, weights = (np.concatenate(columns) for columns in zip(*found, strict=True))
     order = np.argsort(values, kind="stable")
-    counts = np.concatenate((np.ones(arrays[0].size, np.int64), numbers))
-    rows = Rows(values, np.concatenate((arrays[1], known.t)), values)
-    return Points(values[order], counts[order], *((share * counts)[order] for share in shares_of(rows)))
+    return Points(values[order], counts[order], *shares_of(values[order], weights[order]))
 
 
 def _stretch_part(
@@ -685,9 +711,6 @@ def largest_gap_at_splitters(plan: PiecePlan) -> Part:
     """Return the largest gap of counts up to a value, at the values of the masked splitters."""
     gaps = np.cumsum(plan.crossed)[1::2] - np.cumsum(plan.tallies[1].values)[1::2]
     return Part(largest={"gap": int(np.abs(gaps).max(initial=0))})
-
-
-NAMES = ("level", "quantile gaps", "marginal", "permutation")
 
 
 class RankRun(NamedTuple):
@@ -734,8 +757,8 @@ def coupled_sums(plan: PiecePlan, original: RankRun, masked: RankRun) -> Part:
     return Part(floats=floats)
 
 
-def send_runs(plan: PiecePlan, run: RankRun, bucket: int) -> Iterator[Message]:
-    """Yield the run in parts to the masked buckets with the same ranks; sums where these are cells.
+def send_runs(plan: PiecePlan, run: RankRun) -> Iterator[Message]:
+    """Yield the run in parts to the masked buckets with the same ranks.
 
     Without streams only ties matter, and untied parts are not sent.
     """
@@ -743,15 +766,12 @@ def send_runs(plan: PiecePlan, run: RankRun, bucket: int) -> Iterator[Message]:
         return
     for at, begin, end in overlaps(plan.tallies[1].before, run.first, run.first + run.size):
         part = run.part(begin, end)
-        if at % 2:
-            yield write_sums(bucket, coupled_sums(plan, part, cell_run(plan, 1, at // 2, begin, end)))
-            continue
         if not (plan.wanted.streams or part.tied):
             continue
         values = (part.values, part.own) if plan.wanted.streams else (part.values[:0], part.own[:0])
         back = begin + np.arange(end - begin) - part.begin
         blocks = (narrow(back), narrow(part.length)) if part.tied else (back[:0], back[:0])
-        yield Message(plan.first_bucket + at // 2, RUN, (np.array([begin, end]), *values, *blocks))
+        yield Message(plan.first_bucket + at, RUN, (np.array([begin, end]), *values, *blocks))
 
 
 def overlaps(before: Numbers, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -763,15 +783,6 @@ def overlaps(before: Numbers, begin: int, end: int) -> Iterator[tuple[int, int, 
             yield at, begin, stop
             begin = stop
         at += 1
-
-
-def cell_run(plan: PiecePlan, side: int, cell: int, begin: int, end: int) -> RankRun:
-    """Return ranks of a cell as a run; side 0 numbers cells in the original order, 1 in the masked one."""
-    splitters = (plan.original, plan.masked)[side]
-    counts = plan.tallies[side]
-    at, size = splitters.value_of[cell], end - begin
-    blocks = (np.full(size, counts.below[at]), np.full(size, counts.equal[at]))
-    return RankRun(begin, np.full(size, splitters.first[cell]), np.full(size, splitters.last[cell]), *blocks)
 
 
 def couple_bucket(plan: PiecePlan, masked: RankRun, messages: Sequence[Message]) -> Part:
@@ -787,115 +798,7 @@ def couple_bucket(plan: PiecePlan, masked: RankRun, messages: Sequence[Message])
         if back.size:
             part.begin[:] -= back
             part.length[:] = length
-    for at, begin, end in overlaps(plan.tallies[0].before, masked.first, masked.first + masked.size):
-        if at % 2:
-            for column, known in zip(
-                original.part(begin, end)[1:], cell_run(plan, 0, at // 2, begin, end)[1:], strict=True
-            ):
-                column[:] = known[: column.size]
     return coupled_sums(plan, original, masked)
-
-
-def write_sums(bucket: int, part: Part) -> Message:
-    """Return a message with sums that are complete already."""
-    return Message(bucket, SUMS, (np.array([part.floats.get(name, 0.0) for name in NAMES]),))
-
-
-def read_sums(message: Message) -> Part:
-    """Return the sums in a message of `write_sums`."""
-    return Part(floats=dict(zip(NAMES, message.arrays[0].tolist(), strict=True)))
-
-
-def parts_of_cells(plan: PiecePlan) -> Iterator[Part]:
-    """Yield the sums over all cells of a piece, and what else follows from its counts."""
-    for cell, place in enumerate(np.argsort(plan.masked.cells).tolist()):
-        if plan.tallies[0].buckets[2 * cell + 1]:
-            yield _cell_part(plan, cell, place)
-    if plan.wanted.ties == "values":
-        yield from _coupled_cells(plan)
-    if plan.wanted.streams:
-        yield largest_gap_at_splitters(plan)
-    yield Part(ordered=_order_statistics(plan))
-
-
-def _cell_part(plan: PiecePlan, cell: int, place: int) -> Part:
-    """Return the sums over one cell; `place` is its number in the masked order."""
-    ours, theirs = plan.tallies
-    n = int(ours.buckets[2 * cell + 1])
-    r, s = int(ours.before[2 * cell + 1]), int(theirs.before[2 * place + 1])
-    (a, length), (c, other) = _tie_block(plan, 0, cell), _tie_block(plan, 1, place)
-    middle2 = 2 * (a - c) + length - other
-    if plan.wanted.ties == "rows":
-        return Part({"first": _same(n, 2 * (r - s)), "last": _same(n, 2 * (middle2 - (r - s)))})
-    ranks = {"average": _same(n, middle2), "min": _same(n, 2 * (r - s))}
-    # Largest distance: the cell's rows ascend in one order and descend in the other.
-    ranks["max"] = _progression(n, 2 * (2 * (a - c) + length - other - (r - s) - (n - 1)))
-    whole = {
-        "ties": n * (length**2 - 1),
-        "masked ties": n * (other**2 - 1),
-        "even": n * (length % 2 == 0),
-    }
-    expected = n * mean_gap(a, a + length - 1, c, c + other - 1) if plan.wanted.expected else 0.0
-    return Part(ranks, whole, {"expected": expected} if plan.wanted.expected else {})
-
-
-def _same(n: int, gap2: int) -> RankSums:
-    """Return the sums over n rows with the same doubled rank difference."""
-    return RankSums(n, n * abs(gap2), n * gap2**2)
-
-
-def _progression(n: int, gap2: int) -> RankSums:
-    """Return the sums over n rows whose doubled rank differences begin at `gap2` and rise by 4."""
-    below = min(max(-(gap2 // 4), 0), n)  # rows with a negative difference
-    absolute = _rising(n, gap2) - 2 * _rising(below, gap2)
-    steps, squared_steps = (n - 1) * n // 2, (n - 1) * n * (2 * n - 1) // 6
-    return RankSums(n, absolute, n * gap2**2 + 8 * gap2 * steps + 16 * squared_steps)
-
-
-def _rising(n: int, gap2: int) -> int:
-    """Return the sum of n whole numbers that begin at `gap2` and rise by 4."""
-    return n * (gap2 + 2 * (n - 1))
-
-
-def _coupled_cells(plan: PiecePlan) -> Iterator[Part]:
-    """Yield the sums over ranks that belong to a cell in both orders."""
-    before = plan.tallies[0].before
-    for cell in range(plan.original.number):
-        for at, begin, end in overlaps(
-            plan.tallies[1].before, int(before[2 * cell + 1]), int(before[2 * cell + 2])
-        ):
-            if at % 2:
-                yield _coupled_cell(plan, cell, at // 2, begin, end)
-
-
-def _coupled_cell(plan: PiecePlan, cell: int, place: int, begin: int, end: int) -> Part:
-    """Return the sums over the ranks from `begin` to `end` - 1, which two cells have in common."""
-    block, other = _tie_block(plan, 0, cell), _tie_block(plan, 1, place)
-    counted = begin <= middle_rank(*block) < end
-    floats = {"level": level_of_block(*block, *other) if counted else 0.0}
-    if plan.wanted.streams:
-        values = plan.original.first[cell], plan.original.last[cell], plan.masked.first[place]
-        x, own, y = (math.ldexp(value, -plan.wanted.power) for value in values)
-        marginal, permutation = parts_of_square(x, own, y)
-        sums = {"quantile gaps": abs(x - y), "marginal": marginal, "permutation": permutation}
-        floats |= {name: (end - begin) * value for name, value in sums.items()}
-    return Part(floats=floats)
-
-
-def _tie_block(plan: PiecePlan, side: int, cell: int) -> tuple[int, int]:
-    """Return the first rank and the length of the tie block of a cell, in the original order for side 0."""
-    at, tally = (plan.original, plan.masked)[side].value_of[cell], plan.tallies[side]
-    return int(tally.below[at]), int(tally.equal[at])
-
-
-def _order_statistics(plan: PiecePlan) -> dict[int, float]:
-    """Return the original values at wanted ranks that lie in cells."""
-    found = {}
-    for rank in plan.wanted.ranks:
-        at = int(np.searchsorted(plan.tallies[0].before, rank, side="right")) - 1
-        if at % 2:
-            found[rank] = float(plan.original.first[at // 2])
-    return found
 
 
 @dataclass(frozen=True)
@@ -908,11 +811,12 @@ class RankOriginal:
         """Yield masked values with original ranks and tie blocks and, if wanted, both columns in order."""
         plan, at = self.pieces.find(bucket)
         rows = Rows(*joined(messages, ROWS))
-        ranks = rank_bucket(plan.original, plan.tallies[0], at, rows.x, rows.t, rows.y)
+        keys = rows.keys(plan.wanted.ties)
+        ranks = rank_bucket(plan.original, plan.tallies[0], at, *keys)
         rows = rows.take(ranks.order)
         run = RankRun(ranks.first, rows.x, rows.y, ranks.begin, ranks.length)
         yield from _send_ranked(plan, rows, run)
-        yield from send_runs(plan, run, bucket)
+        yield from send_runs(plan, run)
         if plan.wanted.streams:
             yield from send_values(plan, rows)
         wanted = [rank for rank in plan.wanted.ranks if 0 <= rank - run.first < run.size]
@@ -922,24 +826,26 @@ class RankOriginal:
 
 def _send_ranked(plan: PiecePlan, rows: Rows, run: RankRun) -> Iterator[Message]:
     """Yield rows in original order to their buckets of the masked order, with ranks and tie blocks."""
-    back = run.first + np.arange(run.size) - run.begin
-    for bucket, chosen in by_bucket(plan.masked, rows.turned):
+    ranks = run.first + np.arange(run.size)
+    back = ranks - run.begin
+    ranked = rows if rows.row.size else rows._replace(row=ranks.astype(np.float64))
+    for bucket, chosen in by_bucket(plan.ranked, *ranked.turned.keys(plan.wanted.ties)):
         part = rows.take(chosen)
         head = np.array([run.first])
         blocks = (narrow(back[chosen]), narrow(run.length[chosen])) if run.tied else (head[:0], head[:0])
-        yield Message(plan.first_bucket + bucket, RANKED, (head, part.y, part.t, narrow(chosen), *blocks))
+        yield Message(plan.first_bucket + bucket, RANKED, (head, part.y, part.row, narrow(chosen), *blocks))
 
 
 def _read_ranked(messages: Sequence[Message]) -> tuple[Floats, Floats, Ints, Ints, Ints]:
-    """Return masked values, column that breaks ties, original ranks, and begin and length of tie blocks."""
+    """Return masked values, row numbers if they break ties, original ranks, begin and length of blocks."""
     found: list[tuple[Floats, Floats, Ints, Ints, Ints]] = []
-    for head, y, t, offsets, back, length in (m.arrays for m in messages if m.kind == RANKED):
+    for head, y, row, offsets, back, length in (m.arrays for m in messages if m.kind == RANKED):
         ranks = offsets.astype(np.int64) + head[0]
         tied = back.size > 0
         begin = ranks - back.astype(np.int64) if tied else ranks
-        found.append((y, t, ranks, begin, length.astype(np.int64) if tied else np.ones(y.size, np.int64)))
-    y, t, ranks, begin, length = (np.concatenate(columns) for columns in zip(*found, strict=True))
-    return y, t, ranks, begin, length
+        found.append((y, row, ranks, begin, length.astype(np.int64) if tied else np.ones(y.size, np.int64)))
+    y, row, ranks, begin, length = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    return y, row, ranks, begin, length
 
 
 @dataclass(frozen=True)
@@ -951,8 +857,7 @@ class RankMasked:
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Part:
         """Return the sums over the rows of a bucket."""
         plan, at = self.pieces.find(bucket)
-        parts = [read_sums(m) for m in messages if m.kind == SUMS]
-        parts += [
+        parts = [
             Part(ordered=dict(zip(*map(list, m.arrays), strict=True))) for m in messages if m.kind == ORDERED
         ]
         masked = np.empty(0)
@@ -966,8 +871,8 @@ class RankMasked:
 
 def _rank_masked(plan: PiecePlan, at: int, messages: Sequence[Message]) -> tuple[Part, Floats]:
     """Return the sums of a bucket's rows, and its masked values in ascending order."""
-    y, t, r, begin, length = _read_ranked(messages)
-    second = t if t.size else r.astype(np.float64)
+    y, row, r, begin, length = _read_ranked(messages)
+    second = row if row.size else r.astype(np.float64)
     ranks = rank_bucket(plan.masked, plan.tallies[1], at, y, second)
     order = ranks.order
     s = ranks.first + np.arange(order.size)
@@ -976,15 +881,23 @@ def _rank_masked(plan: PiecePlan, at: int, messages: Sequence[Message]) -> tuple
         return row_order_part(rows), y
     ordered = y[order]
     coupled = couple_bucket(plan, RankRun(ranks.first, ordered, ordered, ranks.begin, ranks.length), messages)
-    return add_parts([rank_part(rows, expected=plan.wanted.expected), coupled]), ordered
+    ends = [_ends_of_pair(plan, at - 1 - i, ordered[i], rows.begin[i]) for i in (0, -1)]
+    return add_parts([rank_part(rows, ends, expected=plan.wanted.expected), coupled]), ordered
+
+
+def _ends_of_pair(plan: PiecePlan, place: int, value: float, begin: int) -> int:
+    """Return first plus last original rank of the rows equal to a masked splitter; -1 if this row is not."""
+    if not 0 <= place < plan.masked.number or plan.masked.first[place] != value:
+        return -1
+    number, ours = plan.masked.order[place], plan.tallies[0]
+    if ours.below[plan.original.value_of[number]] != begin:
+        return -1
+    return int(ours.pair_ends[plan.original.pair_of[number]])
 
 
 def empty_bucket_part(plan: PiecePlan, bucket: int) -> Part:
     """Return the sums of a bucket that got no messages: distances across its stretch of values."""
     return values_part(plan, bucket - plan.first_bucket, (), np.empty(0)) if plan.wanted.streams else Part()
-
-
-AT_ONCE = 1 << 16  # rows of a cell that are written out at a time: the driver of a cluster is small
 
 
 class Positions(NamedTuple):
@@ -996,14 +909,12 @@ class Positions(NamedTuple):
     squares: float
 
 
-def place_bucket(
-    splitters: Splitters, weights: Tally, bucket: int, values: Floats, t: Floats, *more: Floats
-) -> Positions:
+def place_bucket(splitters: Splitters, weights: Tally, bucket: int, values: Floats, t: Floats) -> Positions:
     """Return the order of a bucket's rows and their weighted positions, ties sharing the middle of theirs."""
-    order, start = sort_rows(values, t, *more)
+    order, start = sort_rows(values, t)
     below, above = weights_before_after(t[order])
-    below += weights.before[2 * bucket]
-    above += weights.after[2 * bucket]
+    below += weights.before[bucket]
+    above += weights.after[bucket]
     ends = start + block_lengths(start) - 1
     positions = (below[start] - above[ends]) / 2
     for place, stretch in ((bucket - 1, slice(0, ends[0] + 1)), (bucket, slice(start[-1], None))):
@@ -1040,9 +951,9 @@ class PlaceOriginal:
         """Yield masked values with weights and original positions, and the sums that are complete."""
         plan, at = self.pieces.find(bucket)
         rows = Rows(*joined(messages, ROWS))
-        found = place_bucket(plan.original, weight_tallies(plan)[0], at, rows.x, rows.t, rows.y)
+        found = place_bucket(plan.original, weight_tallies(plan)[0], at, rows.x, rows.t)
         rows = rows.take(found.order)
-        for masked, chosen in by_bucket(plan.masked, rows.turned):
+        for masked, chosen in by_bucket(plan.masked, *rows.turned.keys(plan.wanted.ties)):
             part = rows.take(chosen)
             yield Message(plan.first_bucket + masked, RANKED, (part.y, part.t, found.positions[chosen]))
         yield Message(bucket, SUMS, (np.array([found.reach, found.squares]),))
@@ -1077,29 +988,3 @@ class PlaceMasked:
 def _sums(**floats: float) -> Part:
     """Return sums of a weighted piece as a part."""
     return Part(floats={name: float(value) for name, value in floats.items()})
-
-
-def weighted_cells(plan: PiecePlan) -> Iterator[Part]:
-    """Yield the sums over the cells of a weighted piece, from counts and weights alone."""
-    for cell, place in enumerate(np.argsort(plan.masked.cells).tolist()):
-        n = int(plan.tallies[0].buckets[2 * cell + 1])
-        if not n:
-            continue
-        weight = float(plan.original.middle[cell])
-        tallies = weight_tallies(plan)
-        gap = middle_of_value(plan.original, tallies[0], cell) - middle_of_value(
-            plan.masked, tallies[1], place
-        )
-        yield _sums(absolute=n * weight * abs(gap), squared=n * weight * gap**2)
-        for side, at in ((0, cell), (1, place)):
-            yield from _cell_reach(tallies[side], at, n, weight, original=side == 0)
-
-
-def _cell_reach(weights: Tally, at: int, n: int, weight: float, *, original: bool) -> Iterator[Part]:
-    """Yield the sums of distances from the middle over a cell of n rows of the same weight."""
-    below, above = weights.before[2 * at + 1], weights.after[2 * at + 1]
-    for begin in range(0, n, AT_ONCE):
-        steps = np.arange(begin, min(begin + AT_ONCE, n), dtype=np.float64)
-        positions = (below + steps * weight - (above + (n - 1 - steps) * weight)) / 2
-        reach, squares = _from_middle(np.full(steps.size, weight), positions)
-        yield _sums(reach=reach, squares=squares) if original else _sums(reach=reach)

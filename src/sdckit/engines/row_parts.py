@@ -11,7 +11,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.registry import InBlocks, WholeColumns
 from sdckit.core.table import Step, can_change, decimals_that_fit, fewest_decimals
-from sdckit.engines.transport import BlockRef, Message, Reads
+from sdckit.engines.transport import BlockRef, Message, Reads, merged
 from sdckit.kernels.sums import deviations_from, exact_sum, rounded_mean, spread_of_sums
 from sdckit.masking.mask_table import rounded
 from sdckit.rules.rules import Edits, RepairCounts, WholeFile, asks_to_discover, named_columns, rules_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sdckit.core.table import Table
     from sdckit.engines.files import PartWriter
     from sdckit.engines.source import Source
-    from sdckit.engines.transport import Array, Block, Transport
+    from sdckit.engines.transport import Array, Block, First, Stage, Transport
     from sdckit.rules.rules import Rules
 
 
@@ -83,19 +83,6 @@ class Counts(NamedTuple):
             np.fmax.reduce(used, axis=0, initial=np.nan),
             tuple(exact_sum(column) for column in used.T),
             tuple(decimals_that_fit(column) for column in values.T) if decimals else (-1,) * values.shape[1],
-        )
-
-    def plus(self, other: Counts) -> Counts:
-        """Return the counts of the records of both."""
-        return Counts(
-            self.records + other.records,
-            self.present + other.present,
-            self.seen + other.seen,
-            self.zeros + other.zeros,
-            np.fmin(self.low, other.low),
-            np.fmax(self.high, other.high),
-            tuple(a + b for a, b in zip(self.totals, other.totals, strict=True)),
-            tuple(a & b for a, b in zip(self.fits, other.fits, strict=True)),
         )
 
     def whole(self, *, nonzero: bool) -> WholeColumns:
@@ -176,18 +163,9 @@ def count_columns(
 ) -> list[Counts]:
     """Return the counts of each stratum, by a scan."""
     task = CountColumns(names, nonzero, decimals)
-    found = _merged(transport.scan(task, Reads(names), step="counting"))
+    found = reduce(merged, transport.scan(task, Reads(names), step="counting"))
     empty = Counts.of(np.empty((0, len(names))), nonzero=nonzero, decimals=False)
     return [found.get(number, empty) for number in range(strata)]
-
-
-def _merged(results: Sequence[dict[int, Counts]]) -> dict[int, Counts]:
-    """Return the counts by stratum of all blocks."""
-    found: dict[int, Counts] = {}
-    for of_block in results:
-        for number, counts in of_block.items():
-            found[number] = found[number].plus(counts) if number in found else counts
-    return found
 
 
 def with_products(
@@ -198,15 +176,12 @@ def with_products(
     units = tuple((one.powers, one.centres) for one in columns)
     task = AddProducts(names, units, plan.nonzero, full)
     p = len(names)
-    totals = [[0] * len(pairs_of_columns(p, full=full)) for _ in columns]
-    pairs = [np.zeros((p, p), np.int64) for _ in columns]
-    for of_block in transport.scan(task, Reads(names), step="adding up"):
-        for number, found in of_block.items():
-            totals[number] = [a + b for a, b in zip(totals[number], found.totals, strict=True)]
-            pairs[number] += found.pairs
+    found = reduce(merged, transport.scan(task, Reads(names), step="adding up"))
+    none = Products((0,) * len(pairs_of_columns(p, full=full)), np.zeros((p, p), np.int64))
+    sums = [found.get(number, none) for number in range(len(columns))]
     return [
-        replace(one, products=_matrix(sums, p, full=full), pairs=both.astype(np.float64))
-        for one, sums, both in zip(columns, totals, pairs, strict=True)
+        replace(one, products=_matrix(both.totals, p, full=full), pairs=both.pairs.astype(np.float64))
+        for one, both in zip(columns, sums, strict=True)
     ]
 
 
@@ -244,17 +219,6 @@ class Changes(NamedTuple):
             np.fmax.reduce(original, axis=0, initial=np.nan),
         )
 
-    def plus(self, other: Changes) -> Changes:
-        """Return the changes of two parts of a file together."""
-        return Changes(
-            self.seen + other.seen,
-            self.changed + other.changed,
-            self.filled + other.filled,
-            self.suppressed + other.suppressed,
-            np.fmin(self.low, other.low),
-            np.fmax(self.high, other.high),
-        )
-
     @property
     def unchanged(self) -> Bools:
         """True for each column that could have been masked and keeps all its values."""
@@ -268,18 +232,6 @@ class FinishCounts(NamedTuple):
     repaired: Changes
     repair: RepairCounts
     codes_hit: int
-
-    def plus(self, other: FinishCounts) -> FinishCounts:
-        """Return the counts of two parts of a file together."""
-        strata = dict(self.by_stratum)
-        for number, changes in other.by_stratum.items():
-            strata[number] = strata[number].plus(changes) if number in strata else changes
-        return FinishCounts(
-            strata,
-            self.repaired.plus(other.repaired),
-            self.repair.plus(other.repair),
-            self.codes_hit + other.codes_hit,
-        )
 
 
 @dataclass(frozen=True)
@@ -333,14 +285,6 @@ class Finish:
         return edits.repaired(masked, self.decimals)
 
 
-def total(found: Sequence[FinishCounts]) -> FinishCounts:
-    """Return the counts of all finished blocks together."""
-    result = found[0]
-    for one in found[1:]:
-        result = result.plus(one)
-    return result
-
-
 @dataclass(frozen=True)
 class CountBroken:
     """Task: how many records of a block break each rule."""
@@ -376,15 +320,12 @@ def count_broken(transport: Transport, found: Rules) -> Ints:
 def rule_columns(transport: Transport, found: Rules, strata: int) -> WholeFile:
     """Return decimals and spreads of the columns that rules name, over all strata, by two scans."""
     names = found.columns
-    counts = reduce(Counts.plus, count_columns(transport, names, strata, decimals=True))
+    counts = reduce(merged, count_columns(transport, names, strata, decimals=True))
     whole = counts.whole(nonzero=False)
     parts = with_products(transport, names, [whole] * strata, InBlocks(needs="squares"))
     squares = np.sum([np.diag(one.products) for one in parts if one.products is not None], axis=0)
     decimals = {name: fewest_decimals(fits) for name, fits in zip(names, counts.fits, strict=True)}
     return WholeFile(decimals, whole.powers * spread_of_sums(squares, whole.seen))
-
-
-TOUCH = -1  # kind of a message that only says that a part of rows exists
 
 
 @dataclass(frozen=True)
@@ -403,22 +344,6 @@ class RowParts:
         """Return the rows of a part."""
         first = part * self.width
         return BlockRef(first, min(self.width, self.rows - first))
-
-    def touches(self, block: Block, bucket: int) -> Message:
-        """Return a message to a bucket that names the parts that begin in a block.
-
-        A part whose cells are all missing gets no value, and must be written all the same.
-        """
-        first = -(-block.first // self.width)
-        last = -(-(block.first + block.rows) // self.width)
-        return Message(bucket, TOUCH, (np.arange(first, last),))
-
-    def passed_on(self, messages: Sequence[Message]) -> Iterator[Message]:
-        """Yield a message to each part that the messages name."""
-        for message in messages:
-            if message.kind == TOUCH:
-                for part in message.arrays[0].tolist():
-                    yield Message(part, TOUCH, ())
 
     def sent(self, kind: int, rows: Ints, *columns: Floats) -> Iterator[Message]:
         """Yield values with their row numbers to the parts that hold these rows."""
@@ -443,7 +368,7 @@ def joined(messages: Sequence[Message], kind: int, arrays: int) -> tuple[Array, 
 class FinishPart:
     """Last stage: put the values of a part of rows together, finish and write them.
 
-    The kind of a message is the number of its column, or ALL for values of all columns.
+    The kind of a message is the number of the first column that it has values of.
     """
 
     finish: Finish
@@ -454,8 +379,19 @@ class FinishPart:
         ref = self.parts.ref(part)
         masked = np.full((ref.rows, len(self.finish.names)), np.nan, order="F")
         for message in messages:
-            if message.kind != TOUCH:
-                rows = message.arrays[0] - ref.first
-                for j, values in enumerate(message.arrays[1:], message.kind):
-                    masked[rows, j] = values
+            rows = message.arrays[0] - ref.first
+            for j, values in enumerate(message.arrays[1:], message.kind):
+                masked[rows, j] = values
         return self.finish.part(ref, masked)
+
+
+def finish_parts(
+    transport: Transport, first: First, stages: Sequence[Stage], last: FinishPart
+) -> FinishCounts:
+    """Mask by an exchange whose last stage finishes parts of rows; return what was counted in all of them."""
+    names = last.finish.names
+    found = transport.exchange(first, Reads(names), stages, last, step="masking")
+    for part in range(-(-last.parts.rows // last.parts.width)):
+        if part not in found:  # no message came: all its cells are missing
+            found[part] = last(part, ())
+    return reduce(merged, [found[part] for part in sorted(found)])

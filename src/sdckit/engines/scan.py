@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdckit.engines.transport import merged
 from sdckit.kernels.sums import spread_of_sums
 from sdckit.metrics.blocks import (
     ALL,
@@ -196,21 +197,6 @@ class ScanTotals:
             masked_zeros=(both & (y == 0)).sum(1),
         )
 
-    def merge(self, other: ScanTotals) -> ScanTotals:
-        """Return the totals of two blocks together."""
-        found: dict[str, Any] = {}
-        for field in fields(self):
-            ours, theirs = getattr(self, field.name), getattr(other, field.name)
-            if isinstance(ours, ColumnMoments):
-                found[field.name] = ours.merge(theirs)
-            elif isinstance(ours, CellSums):
-                found[field.name] = CellSums(ours.sums + theirs.sums, ours.counts + theirs.counts)
-            elif field.name == "heaviest":
-                found[field.name] = np.maximum(ours, theirs)
-            else:
-                found[field.name] = ours + theirs
-        return ScanTotals(**found)
-
     @cached_property
     def counts(self) -> Counts:
         """Numbers of observed and missing cells of each variable."""
@@ -271,13 +257,10 @@ def rows_by_stratum(strata: Ints) -> Iterator[tuple[int, Ints]]:
 
 def merge_scans(blocks: Sequence[Mapping[Group, ScanTotals]]) -> dict[Group, ScanTotals]:
     """Return the totals of the whole file (None) and of each stratum from those of all blocks in order."""
-    found: dict[Group, ScanTotals] = {}
-    for block in blocks:
-        for group, totals in block.items():
-            found[group] = found[group].merge(totals) if group in found else totals
+    found: dict[Group, ScanTotals] = dict(reduce(merged, blocks))
     if None not in found:
         strata = sorted(group for group in found if group is not None)
-        found[None] = reduce(ScanTotals.merge, [found[stratum] for stratum in strata])
+        found[None] = reduce(merged, [found[stratum] for stratum in strata])
     return found
 
 
@@ -330,25 +313,6 @@ class DetailTotals:
     bins: Sequence[tuple[Floats, Floats] | None]
     dominance: Mapping[Cost, Sequence[Dominance]]
     products: tuple[Floats, Floats] | None
-
-    def merge(self, other: DetailTotals) -> DetailTotals:
-        """Return the totals of two blocks together."""
-        products = None
-        if self.products is not None and other.products is not None:
-            products = (self.products[0] + other.products[0], self.products[1] + other.products[1])
-        return DetailTotals(
-            {unit: sums + other.arctan[unit] for unit, sums in self.arctan.items()},
-            self.squares + other.squares,
-            [
-                None if ours is None or theirs is None else (ours[0] + theirs[0], ours[1] + theirs[1])
-                for ours, theirs in zip(self.bins, other.bins, strict=True)
-            ],
-            {
-                cost: [one.merge(more) for one, more in zip(found, other.dominance[cost], strict=True)]
-                for cost, found in self.dominance.items()
-            },
-            products,
-        )
 
 
 @dataclass(frozen=True)
@@ -438,12 +402,3 @@ def _normed(values: Floats, complete: Bools, moments: ColumnMoments) -> Floats:
     scaled = np.ldexp(values[:, complete], -moments.power[:, None])
     centred = (scaled - moments.origin[:, None]) - moments.offset[:, None]
     return normed_products(np.ascontiguousarray(centred.T), np.sqrt(moments.squares))
-
-
-def merge_details(blocks: Sequence[Mapping[Group, DetailTotals]]) -> dict[Group, DetailTotals]:
-    """Return the details of the whole file and of each stratum from those of all blocks in order."""
-    found: dict[Group, DetailTotals] = {}
-    for block in blocks:
-        for group, totals in block.items():
-            found[group] = found[group].merge(totals) if group in found else totals
-    return found

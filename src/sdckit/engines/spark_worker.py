@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gc
-import json
 import pickle
 import re
 import socket
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sdckit.engines.transport import Array, Message
+from sdckit.engines.transport import Letter, Message, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 PART = 8 << 20  # bytes of a row's payload, at most
 BATCH = 16 << 20  # bytes from which on rows leave as a batch
-WORD = 8  # bytes that arrays are aligned to
 
 HEAD = ("bucket", "origin", "sequence", "part", "kind")
 ORDER = HEAD[:4]  # rows sorted by these columns are messages in the order of their origin
@@ -44,36 +42,10 @@ SCHEMA = pa.schema([*zip(HEAD, TYPES, strict=True), ("payload", pa.binary())])
 SQL_SCHEMA = "bucket int, origin long, sequence long, part int, kind int, payload binary"
 
 
-def pack(arrays: Iterable[Array]) -> Bytes:
-    """Return arrays as one array of bytes, whose length is a multiple of eight."""
-    arrays = [np.ascontiguousarray(array).reshape(np.shape(array)) for array in arrays]
-    for array in arrays:
-        if array.dtype.hasobject:
-            raise TypeError(f"an array of type {array.dtype} cannot be sent; send numbers")
-    head = json.dumps([(array.dtype.str, array.shape) for array in arrays]).encode()
-    head += b" " * (-len(head) % WORD)
-    parts: list[bytes | Bytes] = [len(head).to_bytes(WORD, "little"), head]
-    for array in arrays:
-        parts += [array.reshape(-1).view(np.uint8), bytes(-array.nbytes % WORD)]
-    return np.concatenate([np.frombuffer(part, np.uint8) for part in parts])
-
-
-def unpack(payload: Any) -> tuple[Array, ...]:
-    """Return the arrays of a payload as views of its bytes; they cannot be written to."""
-    length = int.from_bytes(memoryview(payload)[:WORD], "little")
-    place, arrays = WORD + length, []
-    for kind, shape in json.loads(bytes(memoryview(payload)[WORD:place])):
-        count = int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(payload, np.dtype(kind), count, place).reshape(shape)
-        arrays.append(array if array.flags.aligned else array.copy())
-        place += array.nbytes + -array.nbytes % WORD
-    return tuple(arrays)
-
-
 def packed_rows(origin: int, messages: Iterable[Message]) -> Iterator[tuple[Head, Bytes]]:
     """Yield the rows of the messages that a block or bucket of that number makes: head and payload."""
     for sequence, message in enumerate(messages):
-        payload = pack(message.arrays)
+        payload = np.frombuffer(pack(Letter(origin, sequence, message)), np.uint8)
         for part, begin in enumerate(range(0, payload.size, PART)):
             yield (message.bucket, origin, sequence, part, message.kind), payload[begin : begin + PART]
 
@@ -128,11 +100,11 @@ def messages_of(rows: Iterable[tuple[Head, pa.Buffer]]) -> list[Message]:
     """Return the messages of a bucket, of rows that are sorted by `ORDER`."""
     found = []
     for _, parts in groupby(rows, key=lambda row: row[0][1:3]):
-        (head, payload), *more = parts
+        (_, payload), *more = parts
         if more:
             whole = [payload, *map(itemgetter(1), more)]
             payload = np.concatenate([np.frombuffer(part, np.uint8) for part in whole])
-        found.append(Message(head[0], head[4], unpack(payload)))
+        found += [letter.message for letter in unpack(payload)]
     return found
 
 

@@ -157,6 +157,41 @@ class Transport(Protocol):
         """
 
 
+def _both(one: Any, other: Any) -> Any:
+    """Return bits that both numbers of each place have."""
+    return tuple(a & b for a, b in zip(one, other, strict=True))
+
+
+MERGED_BY: dict[str, Callable[[Any, Any], Any]] = {
+    "low": np.fmin,
+    "high": np.fmax,
+    "heaviest": np.maximum,
+    "fits": _both,
+}
+
+
+def merged(one: Any, other: Any) -> Any:
+    """Return two results of a task, from different rows, as one.
+
+    Numbers and arrays add up, but for fields in `MERGED_BY`; what has a method `merge` knows by itself, and
+    what is in one mapping only stays as it is.
+    """
+    if one is None or other is None:
+        return None
+    if hasattr(one, "merge"):
+        return one.merge(other)
+    if isinstance(one, Mapping):
+        alone = {key: value for key, value in other.items() if key not in one}
+        return {key: merged(one[key], other[key]) if key in other else one[key] for key in one} | alone
+    names = getattr(one, "_fields", None) or tuple(getattr(one, "__dataclass_fields__", ()))
+    if names:
+        parts = ((MERGED_BY.get(name, merged), getattr(one, name), getattr(other, name)) for name in names)
+        return type(one)(*(merge(a, b) for merge, a, b in parts))
+    if isinstance(one, (tuple, list)):
+        return type(one)(merged(a, b) for a, b in zip(one, other, strict=True))
+    return one + other
+
+
 WORD = 8  # arrays begin at multiples of so many bytes, as their types ask for
 
 
@@ -180,8 +215,11 @@ def pack(letter: Letter) -> bytearray:
     return bytearray().join(parts)
 
 
-def unpack(data: bytearray | Array) -> Iterator[Letter]:
-    """Yield the messages that were packed into bytes, one after the other; their arrays share the memory."""
+def unpack(data: Any) -> Iterator[Letter]:
+    """Yield the messages that were packed into bytes, one after the other.
+
+    Their arrays share the memory where it lies as their types ask for.
+    """
     octets = np.frombuffer(data, np.uint8)
     words = octets.view(np.int64)
     at = 0
@@ -196,7 +234,8 @@ def unpack(data: bytearray | Array) -> Iterator[Letter]:
         arrays = []
         for kind_of_array, shape in forms:
             size = int(np.prod(shape, dtype=np.int64)) * kind_of_array.itemsize
-            arrays.append(octets[at * WORD : at * WORD + size].view(kind_of_array).reshape(shape))
+            array = octets[at * WORD : at * WORD + size].view(kind_of_array).reshape(shape)
+            arrays.append(array if array.flags.aligned else array.copy())
             at += -(-size // WORD)
         yield Letter(origin, place, Message(bucket, kind, tuple(arrays)))
 

@@ -10,11 +10,11 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sdckit.core.checks import optional_package
 from sdckit.io.cell_types import as_numbers, as_whole, damaged_error
 from sdckit.io.csv_table import check_column_names, refuse_record
 from sdckit.io.formats import DEFAULT, Dialect
@@ -41,10 +41,7 @@ ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 def import_fastexcel() -> Any:
     """Return the package fastexcel; raise ValueError with the install command where it is missing."""
-    try:
-        return import_module("fastexcel")
-    except ImportError as error:
-        raise ValueError('Excel files need the package fastexcel; pip install "sdckit[formats]"') from error
+    return optional_package("fastexcel", "Excel files need the package fastexcel", "formats")
 
 
 def parse_excel(

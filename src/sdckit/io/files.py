@@ -171,41 +171,52 @@ def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
 
 def _parse(path: Path, data: bytes, dialect: Dialect) -> Source:
     """Return the table in a file's bytes, parsed by the suffix of `path`; ValueError if it has no records."""
-    suffix = suffix_of(path)
-    if suffix in CSV_SUFFIXES:
-        if packing.is_packed(path):
-            data = packing.unpacked(path, data)
-            require_memory(f"'{path}'", (CSV_TIMES - 1) * len(data), BEYOND_MEMORY)
-        text = parse_csv(path, data, dialect)
-        source = Source(pl.DataFrame([as_numbers(column, dialect) for column in text]), text, path, dialect)
-    elif suffix in PARQUET_SUFFIXES:
-        source = Source(parse_parquet(path, data), None, path, dialect)
-    elif suffix in ARROW_SUFFIXES:
-        source = Source(parse_arrow(path, data), None, path, dialect)
-    else:
-        source = _parse_with_extra(path, data, dialect)
+    source = READERS.get(suffix_of(path), _read_statfile)(path, data, dialect)
     check_column_names(path, source.frame.columns)
     if source.frame.height == 0:
         raise ValueError(f"'{path}' has column names but no records; give a file with at least one record")
     return source
 
 
-def _parse_with_extra(path: Path, data: bytes, dialect: Dialect) -> Source:
-    """Return the table in the bytes of a file of a format that needs an optional package."""
-    suffix = suffix_of(path)
-    if suffix in EXCEL_SUFFIXES:
-        from sdckit.io.excel_table import parse_excel  # noqa: PLC0415 - only where such a file is named
+def _read_csv(path: Path, data: bytes, dialect: Dialect) -> Source:
+    """Return the table in the bytes of a text file, compressed or not."""
+    if packing.is_packed(path):
+        data = packing.unpacked(path, data)
+        require_memory(f"'{path}'", (CSV_TIMES - 1) * len(data), BEYOND_MEMORY)
+    text = parse_csv(path, data, dialect)
+    return Source(pl.DataFrame([as_numbers(column, dialect) for column in text]), text, path, dialect)
 
-        return Source(*parse_excel(path, data, dialect), path, dialect)
-    if suffix in R_SUFFIXES:
-        from sdckit.io.r_table import parse_r  # noqa: PLC0415 - only where such a file is named
 
-        return Source(parse_r(path, data, dialect), None, path, dialect)
+def _read_excel(path: Path, data: bytes, dialect: Dialect) -> Source:
+    """Return the table in the bytes of a workbook."""
+    from sdckit.io.excel_table import parse_excel  # noqa: PLC0415 - only where such a file is named
+
+    return Source(*parse_excel(path, data, dialect), path, dialect)
+
+
+def _read_r(path: Path, data: bytes, dialect: Dialect) -> Source:
+    """Return the data frame in the bytes of a file of R."""
+    from sdckit.io.r_table import parse_r  # noqa: PLC0415 - only where such a file is named
+
+    return Source(parse_r(path, data, dialect), None, path, dialect)
+
+
+def _read_statfile(path: Path, data: bytes, dialect: Dialect) -> Source:
+    """Return the table in the bytes of a file of Stata, SPSS or SAS."""
     from sdckit.io import statfiles  # noqa: PLC0415 - only where such a file is named
 
-    given_encoding = dialect.encoding != DEFAULT.encoding
-    frame, meta = statfiles.read(path, data, dialect.encoding if given_encoding else None)
+    given = dialect.encoding if dialect.encoding != DEFAULT.encoding else None
+    frame, meta = statfiles.read(path, data, given)
     return Source(frame, None, path, dialect, meta)
+
+
+READERS = {
+    **dict.fromkeys(CSV_SUFFIXES, _read_csv),
+    **dict.fromkeys(PARQUET_SUFFIXES, lambda p, data, d: Source(parse_parquet(p, data), None, p, d)),
+    **dict.fromkeys(ARROW_SUFFIXES, lambda p, data, d: Source(parse_arrow(p, data), None, p, d)),
+    **dict.fromkeys(EXCEL_SUFFIXES, _read_excel),
+    **dict.fromkeys(R_SUFFIXES, _read_r),
+}
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from sdckit.core.checks import optional_package
 from sdckit.io.cell_types import as_whole, damaged_error
 from sdckit.io.formats import DEFAULT, Dialect
 
@@ -27,10 +27,7 @@ LIST = 19
 
 def import_rdata() -> Any:
     """Return the package rdata; raise ValueError with the install command where it is missing."""
-    try:
-        return import_module("rdata")
-    except ImportError as error:
-        raise ValueError('R files need the package rdata; pip install "sdckit[formats]"') from error
+    return optional_package("rdata", "R files need the package rdata", "formats")
 
 
 def parse_r(path: Path, data: bytes, dialect: Dialect = DEFAULT) -> pl.DataFrame:

@@ -445,8 +445,9 @@ class ColumnStack:
     def ranks2(self, ties: str) -> Ints:
         """Return twice the rank of each row under the tie rule average, first or last."""
         if ties not in self._ranks2:
-            self._ranks2[ties] = np.empty(self.order.shape, np.int64)
-            _write_stack_ranks2(self.order, self.first, RULES.index(ties), self._ranks2[ties])
+            ranks = np.empty(self.order.shape, np.int64)
+            _write_stack_ranks2(self.order, self.first, RULES.index(ties), ranks)
+            self._ranks2[ties] = ranks  # only now: another thread may read it while the kernel writes
         return self._ranks2[ties]
 
     @cached_property

@@ -32,11 +32,11 @@ from sdckit.core.table import (
 from sdckit.kernels.jit import count_special
 from sdckit.kernels.sums import standardise
 from sdckit.masking.microaggregation import FEWEST, centroids, note_on_gaps, publish
-from sdckit.progress import each, track
+from sdckit.progress import track
 from sdckit.rules.rules import edits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from sdckit.arrays import Bools, Floats, Ints
     from sdckit.core.prepared import PreparedTable
@@ -354,6 +354,9 @@ class Job:
     options: list[dict[str, Any]]  # of each stratum
     steps: tuple[Step, ...] | None  # between the published values of each column; None does not round
     edits: Edits | None
+    bases: dict[tuple[str, str], Any] | None = (
+        None  # what methods need of the originals, for further maskings
+    )
 
     @property
     def table(self) -> Table:
@@ -407,26 +410,58 @@ class Job:
         """Return values rounded to the published steps; unchanged if no rounding was asked for."""
         return values if self.steps is None else rounded(values, self.steps)
 
-    def masked(self, rng: np.random.Generator, *, numbered: bool) -> tuple[Floats, Ints]:
+    def require_records(self, stratum: str, values: Floats, options: dict[str, Any], units: Any) -> None:
+        """Raise ValueError if a stratum, or the file, has fewer records or units than the method needs."""
+        what = f"stratum {quoted(stratum)}" if self.stratified else "the file"
+        enough_records(self.method, values, options, what)
+        if units is not None:
+            require_units(self.method, values, options, what, units)
+
+    def parts(self) -> Iterator[tuple[str, Any, Floats, dict[str, Any], Ints | None]]:
+        """Yield name, rows, values, options and units of each stratum; of the file without strata."""
+        units = self.data.units
+        for (name, rows), chosen in zip(self.strata, self.options, strict=True):
+            here = rows if self.stratified else slice(None)
+            part = np.asfortranarray(self.values[here])
+            yield name, here, part, chosen, None if units is None else units[here]
+
+    def masked(self, rng: np.random.Generator, *, numbered: bool = False) -> tuple[Floats, Ints]:
         """Return the masked matrix and, if `numbered`, each record's group number, unique over all strata."""
         masked = np.empty_like(self.values)
         numbers = np.full(len(self.values), -1)
-        for (stratum, rows), chosen in each("masking", list(zip(self.strata, self.options, strict=True))):
-            part = np.asfortranarray(self.values[rows])
-            what = f"stratum {quoted(stratum)}" if self.stratified else "the file"
-            enough_records(self.method, part, chosen, what)
-            units = None if self.data.units is None else self.data.units[rows]
-            groups = None
-            if units is not None:
-                require_units(self.method, part, chosen, what, units)
-            if numbered:
-                groups = self.groups(part, chosen, units)
-                numbers[rows] = np.where(groups < 0, -1, groups + numbers.max() + 1)
-            masked[rows] = mask_rows(
-                self.method, part, chosen, rng, names=self.names, units=units, groups=groups
-            )
+        with track("masking", len(self.strata)) as report:
+            for place, (stratum, rows, part, chosen, units) in enumerate(self.parts()):
+                report(place)
+                self.require_records(stratum, part, chosen, units)
+                groups = None
+                if numbered:
+                    groups = self.groups(part, chosen, units)
+                    numbers[rows] = np.where(groups < 0, -1, groups + numbers.max() + 1)
+                masked[rows] = mask_rows(
+                    self.method,
+                    part,
+                    chosen,
+                    rng,
+                    names=self.names,
+                    units=units,
+                    basis=self._basis(stratum, part) if units is None else None,
+                    groups=groups,
+                )
         checks.require_representable(masked, self.names, self.method.name)
         return masked, numbers
+
+    def _basis(self, stratum: str, values: Floats) -> Any:
+        """Return what the method computes of the originals of a stratum alone; once, if `bases` is kept."""
+        if self.bases is None or self.method.basis is None:
+            return None
+        if (self.method.name, stratum) not in self.bases:
+            self.bases[self.method.name, stratum] = self.method.basis(values)
+        return self.bases[self.method.name, stratum]
+
+    def released(self, rng: np.random.Generator) -> Floats:
+        """Return the matrix masked, rounded and repaired as a release has it, without warnings and notes."""
+        masked = np.asfortranarray(self.rounded(self.masked(rng)[0]))
+        return masked if self.edits is None else self.edits.repaired(masked, decimals_of_steps(self.steps))
 
     def groups(self, values: Floats, options: dict[str, Any], units: Ints | None) -> Ints:
         """Return the number of each record's group, formed so that no unit dominates one."""

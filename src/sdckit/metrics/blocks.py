@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sdckit.arrays import Bools
+    from sdckit.metrics.pair import VariablePair
 
 
 LOWEST = -(2**20)  # below the exponent of any product of a few floats
@@ -371,28 +372,12 @@ def _add_parts(x: Floats, own: Floats, y: Floats, weights: Floats, sums: Floats)
 
 
 class VariableCells:
-    """Cells of one variable, which of them are counted, and the divisor of each cell's cost.
+    """Cells of one variable, which of them are counted, and the divisor of each cell's cost."""
 
-    `spread` is the original variable's standard deviation and `scale` its divisor from `variable_scales`.
-    """
-
-    def __init__(
-        self,
-        x: Floats,
-        y: Floats,
-        weights: Floats | None,
-        cost: Cost,
-        *,
-        zeros: str,
-        spread: float,
-        scale: float,
-    ) -> None:
-        self.x = x
-        self.y = y
+    def __init__(self, values: VariablePair, cost: Cost, zeros: str) -> None:
+        self.x, self.y, self.cost, self.zeros = values.x, values.y, cost, zeros
         n = self.x.size
-        self.cost = cost
-        self.zeros = zeros
-        self.weights: Floats = np.ones(n) if weights is None else weights
+        self.weights: Floats = np.ones(n) if values.weights is None else values.weights
         self.counts: Bools = np.ones(n, np.bool_)
         self.scale: Floats = np.ones(n)
         self.constant: bool = False
@@ -400,9 +385,9 @@ class VariableCells:
             self.counts = self.x != 0 if zeros == "drop" else (self.x != 0) | (self.y == 0)
             self.scale = np.where(self.x == 0, 1.0, np.abs(self.x))
         elif cost.scale == "spread":
-            self.constant = spread == 0
-            self.counts[:] = not math.isnan(spread)
-            self.scale[:] = scale
+            self.constant = values.spread == 0
+            self.counts[:] = not math.isnan(values.spread)
+            self.scale[:] = values.scale
 
     @property
     def has_unrelated_level(self) -> bool:

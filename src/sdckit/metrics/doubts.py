@@ -5,7 +5,7 @@ Warnings name columns, never the value of a cell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -19,7 +19,7 @@ from sdckit.core.roles import MEASURED, warn_of_undecided
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from sdckit.arrays import Floats, Ints
+    from sdckit.arrays import Ints
     from sdckit.core.roles import Roles
     from sdckit.core.table import Table
     from sdckit.metrics.pair import Pair
@@ -65,10 +65,8 @@ def published_names(pair: Pair) -> Collection[str]:
 
 def dropped_doubts(roles: Roles, published: Collection[str]) -> list[str]:
     """Return a warning that names columns of the masked file that were to be dropped."""
-    found = [repr(name) for name in roles.drop if name in published]
-    if not found:
-        return []
-    return [f"the masked file still has columns to be dropped: {', '.join(found)}; remove them first"]
+    found = ", ".join(repr(name) for name in roles.drop if name in published)
+    return [f"the masked file still has columns to be dropped: {found}; remove them first"] if found else []
 
 
 def unmasked_doubts(pair: Pair) -> list[str]:
@@ -101,7 +99,7 @@ def copy_doubts(pair: Pair) -> list[str]:
         f"{copy!r} repeats {name!r}"
         for copy in theirs.numeric_names
         if copy not in pair.columns
-        for name in _repeated_variables(pair, _aligned_floats(theirs, copy, pair.places))
+        for name in _repeated_variables(pair, theirs.column(copy))
         if name != copy
     ]
     if not found:
@@ -109,78 +107,52 @@ def copy_doubts(pair: Pair) -> list[str]:
     return [f"the masked file has columns with original values: {', '.join(found)}; drop them"]
 
 
-def _repeated_variables(pair: Pair, cells: Floats) -> Iterator[str]:
-    """Yield the names of the compared columns whose original values are those of a column."""
+def _repeated_variables(pair: Pair, column: nw.Series[Any]) -> Iterator[str]:
+    """Yield the names of the compared columns whose original values are those of a masked column."""
+    cells = np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
+    cells = cells if pair.places is None else cells[pair.places]
     n = pair.original.n
     few = np.arange(n) if n <= SAMPLE else sample_rows(n, SAMPLE)
     for j, name in enumerate(pair.columns):
         values = pair.original.values[:, j]
-        if np.array_equal(values[few], cells[few], equal_nan=True) and _repeats(values, cells):
-            yield name
-
-
-def _repeats(values: Floats, cells: Floats) -> bool:
-    """Return True if two columns are equal and have at least two different values."""
-    seen = values[~np.isnan(values)]
-    return np.array_equal(values, cells, equal_nan=True) and seen.size > 0 and bool((seen != seen[0]).any())
-
-
-def _aligned_floats(table: Table, name: str, places: Ints | None) -> Floats:
-    """Return a numeric column as floats in the order of the original's records."""
-    values = np.asarray(table.column(name).cast(nw.Float64).to_numpy(), np.float64)
-    return values if places is None else values[places]
+        if all(np.array_equal(values[at], cells[at], equal_nan=True) for at in (few, slice(None))):
+            seen = values[~np.isnan(values)]
+            if seen.size and (seen != seen[0]).any():  # equal constants say nothing
+                yield name
 
 
 # --- rows in another order ---
 
 
 def order_doubts(pair: Pair) -> list[str]:
-    """Return warnings of rows that are paired by position though a column or an index says otherwise."""
+    """Return warnings of rows that are paired by position though a column or an index says otherwise.
+
+    Columns that are not compared have the same values in both files, in another order: each value once, or
+    many in other rows. Of numbers only those count that look like identifiers, or that are said to be
+    untouched: others may be masked by swapping.
+    """
     ours, theirs = pair.original.table, pair.table
-    if ours is None or theirs is None:
+    if ours is None or theirs is None or ours.frame is None or theirs.frame is None:
         return []
-    found = []
-    names = [repr(name) for name in _unique_columns_in_other_order(pair, ours, theirs)]
-    if names:
-        fact = f"the values of {', '.join(names)} are unique, the same in both files and in another order"
-        found.append(f"{fact}, and rows are paired by position; name it as key=")
-    elif moved := [repr(name) for name in _columns_in_other_order(pair, ours, theirs)]:
-        fact = f"the values of {', '.join(moved)} are the same in both files, but in another order"
-        found.append(f"{fact}, as if rows were shuffled; give their order or a key=")
-    return found
-
-
-def _unique_columns_in_other_order(pair: Pair, ours: Table, theirs: Table) -> Iterator[str]:
-    """Yield the columns, not compared ones, that have each value once in both files, in different orders.
-
-    Of numbers only those that look like identifiers: others may be masked by swapping.
-    """
-    if ours.frame is None or theirs.frame is None:
-        return
-    for name in [name for name in ours.names if name in theirs.names and name not in pair.columns]:
-        one, other = (_comparable_cells(table, name) for table in (ours, theirs))
-        if one is None or other is None or not _reordered(one, other):
-            continue
-        if one.dtype == pl.String or guess_column(ours.column(name)).role == "key":
-            yield name
-
-
-def _columns_in_other_order(pair: Pair, ours: Table, theirs: Table) -> Iterator[str]:
-    """Yield the columns, not compared ones, with the same values in both files, many in other rows.
-
-    Of numbers only those that are said to be untouched: others may be masked by swapping.
-    """
-    if ours.frame is None or theirs.frame is None:
-        return
     untouched = {*pair.original.roles.untouched, *pair.original.roles.by}
+    unique, moved = [], []
     for name in [name for name in ours.names if name in theirs.names and name not in pair.columns]:
         one, other = (_comparable_cells(table, name) for table in (ours, theirs))
         if one is None or other is None or one.dtype != other.dtype or len(one) != len(other):
             continue
-        if one.dtype != pl.String and name not in untouched:
-            continue
-        if one.ne_missing(other).sum() > MOVED * len(one) and one.sort().equals(other.sort()):
-            yield name
+        text = one.dtype == pl.String
+        if _reordered(one, other) and (text or guess_column(ours.column(name)).role == "key"):
+            unique.append(repr(name))
+        far = (text or name in untouched) and one.ne_missing(other).sum() > MOVED * len(one)
+        if far and one.sort().equals(other.sort()):
+            moved.append(repr(name))
+    if unique:
+        fact = f"the values of {', '.join(unique)} are unique, the same in both files and in another order"
+        return [f"{fact}, and rows are paired by position; name it as key="]
+    if moved:
+        fact = f"the values of {', '.join(moved)} are the same in both files, but in another order"
+        return [f"{fact}, as if rows were shuffled; give their order or a key="]
+    return []
 
 
 def _comparable_cells(table: Table, name: str) -> pl.Series | None:
@@ -194,7 +166,7 @@ def _comparable_cells(table: Table, name: str) -> pl.Series | None:
 
 def _reordered(one: pl.Series, other: pl.Series) -> bool:
     """Return True if two columns have the same values, each once, in another order."""
-    if one.dtype != other.dtype or one.has_nulls() or other.has_nulls() or one.equals(other):
+    if one.has_nulls() or other.has_nulls() or one.equals(other):
         return False
     if one[:SAMPLE].is_duplicated().any() or one.n_unique() < len(one):
         return False

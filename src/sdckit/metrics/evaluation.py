@@ -46,12 +46,6 @@ if TYPE_CHECKING:
     from sdckit.risk.attacks import JointAttack
 
 
-def metrics_for_pair(metrics: Iterable[Metric], pair: Pair) -> list[Metric]:
-    """Return those of the default metrics whose columns a pair of files has."""
-    names = pair.original.table_names if pair.table is None else pair.table.names
-    return metrics_for_columns(metrics, pair.original, names, pair.disclosure.columns)
-
-
 def metrics_for_columns(
     metrics: Iterable[Metric], original: Original, published: Sequence[str], masked: Iterable[str] = ()
 ) -> list[Metric]:
@@ -196,7 +190,7 @@ def add_masking(pair: Pair, disclosure: Disclosure, made_by: Masking | None, *, 
         return disclosure
     remask = masking_again(pair, made_by, who)
     first, second = (remask(own_draws(number)) for number in range(FEWEST))
-    if not _equal(first, second):
+    if _count_changed(first, second):
         pair.remask = remask
         return disclosure
     changed = _count_changed(first, rounded(pair.masked, published_steps(pair)))
@@ -271,11 +265,6 @@ def _variables_of(made: Table, pair: Pair, who: str) -> Floats:
     return made.floats(names, pair.original.roles.na)
 
 
-def _equal(one: Floats, other: Floats) -> bool:
-    """Return True if two files are equal in every cell."""
-    return not _count_changed(one, other)
-
-
 def _count_changed(one: Floats, other: Floats) -> int:
     """Return in how many cells two files differ; missing cells are equal."""
     return int(((one != other) & ~(np.isnan(one) & np.isnan(other))).sum())
@@ -296,7 +285,9 @@ def score_within_strata(
         for score, pair in zip(scores[1:], pairs[1:], strict=True)
         if score is not None and not math.isnan(score.value.overall)
     ]
-    if whole is None or not measures_linkage(metric) or not known or not _knows_strata(pairs[0]):
+    if whole is None or not measures_linkage(metric) or not known:
+        return whole
+    if not set(pairs[0].original.roles.by) <= pairs[0].known_names:
         return whole
     sizes = np.array([pair.original.n for _, pair in known])
 
@@ -329,11 +320,6 @@ def score_within_strata(
         estimate=estimate,
         notes=(*whole.notes, "linkage is for an intruder who knows the strata and searches within them"),
     )
-
-
-def _knows_strata(pair: Pair) -> bool:
-    """Return True if the intruder knows the columns whose values form the strata."""
-    return set(pair.original.roles.by) <= pair.known_names
 
 
 def measures_linkage(metric: Metric) -> bool:
@@ -401,26 +387,52 @@ class Measuring:
         return replace(self, metrics=[metric], sampling=sampling, **alone)
 
     def scores(self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None]) -> list[Score | None]:
-        """Return a metric's scores on the whole file and each stratum, all at once or on growing samples."""
-        if self.sampling is None:
-            return self._scores(metric, pairs, notes)
-        return self.sampling.scores(metric.name, pairs, lambda: self._scores(metric, pairs, notes))
-
-    def _scores(self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None]) -> list[Score | None]:
         """Return a metric's scores on the whole file and each stratum; None, and a note, without a value."""
-        scores: list[Score | None] = []
-        for pair in pairs:
+
+        def note(pair: Pair, reason: checks.NotApplicable) -> None:
+            """Note why there is no value; an error for a metric that the user named, on the whole file."""
             whole = pair is pairs[0]
-            score = None
-            each_record = self.per_record and (whole or measures_linkage(metric))
+            if self.named and whole:
+                raise reason
+            notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
+
+        return measure(
+            metric, pairs, self.options, sampling=self.sampling, per_record=self.per_record, missed=note
+        )
+
+
+def measure(
+    metric: Metric,
+    pairs: Sequence[Pair],
+    options: Mapping[str, Any],
+    *,
+    label: str = "",
+    sampling: Sampling | None = None,
+    detail: bool = True,
+    per_record: bool = False,
+    missed: Callable[[Pair, checks.NotApplicable], None] | None = None,
+) -> list[Score | None]:
+    """Return a metric's scores on the whole file, the first of the pairs, and on each stratum.
+
+    None stands for a pair where the metric has no value; `missed` is told of it. With `sampling` linkage is
+    estimated on growing samples, until a limit on `label` is settled. Without `detail` the scores have no
+    more than searches need: no levels of unrelated order and no notes.
+    """
+
+    def scores() -> list[Score | None]:
+        """Return the scores on the records that are looked up."""
+        found: list[Score | None] = []
+        for pair in pairs:
+            each_record = per_record and (pair is pairs[0] or measures_linkage(metric))
             try:
-                score = metric.score_with(pair, self.options, detail=True, per_record=each_record)
+                found.append(metric.score_with(pair, options, detail=detail, per_record=each_record))
             except checks.NotApplicable as reason:
-                if self.named and whole:
-                    raise
-                notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
-            scores.append(score)
-        return [score_within_strata(metric, scores, pairs), *scores[1:]]
+                found.append(None)
+                if missed is not None:
+                    missed(pair, reason)
+        return [score_within_strata(metric, found, pairs), *found[1:]]
+
+    return scores() if sampling is None else sampling.scores(label or metric.name, pairs, scores)
 
 
 def score_groups(
@@ -462,11 +474,6 @@ def original_in(original: Original, scenario: Scenario) -> Original:
     return original.with_roles(scenario.roles(original.roles), original.weights)
 
 
-def pair_in(pair: Pair, scenario: Scenario) -> Pair:
-    """Return the same pair of files as the intruder of a scenario knows them."""
-    return replace(pair, original=original_in(pair.original, scenario), cache={})
-
-
 def scenario_table(scenarios: Sequence[Scenario], pair: Pair, measure: Measure) -> pl.DataFrame | None:
     """Return a row for each risk in each scenario: what is known, value, limit, and whether it is met.
 
@@ -475,29 +482,19 @@ def scenario_table(scenarios: Sequence[Scenario], pair: Pair, measure: Measure) 
     """
     rows: list[tuple[Any, ...]] = []
     for scenario in each("measuring", scenarios):
-        other = pair_in(pair, scenario)
+        other = replace(pair, original=original_in(pair.original, scenario), cache={})
         for metric in each("measuring", scenario.metrics):
             limit = scenario.limits.get(metric.name)
-            value, low, high = _figures(other, metric, limit, measure)
+            value = low = high = None
+            with warnings.catch_warnings(), suppress(checks.NotApplicable):
+                warnings.simplefilter("ignore")  # given for the default intruder
+                summary = measure(other, metric, limit).summary
+                value, low, high = summary.select("value", "ci_low", "ci_high").row(0)
             upper = value if high is None else high
             met = None if limit is None else upper is not None and meets_limit(upper, limit)
             known = ", ".join(scenario.known)
             rows.append((scenario.name, known, metric.name, value, limit, met, low, high))
     return pl.DataFrame(rows, schema=RISKS_SCHEMA, orient="row") if scenarios else None
-
-
-def _figures(
-    pair: Pair, metric: Metric, limit: float | None, measure: Measure
-) -> tuple[float | None, float | None, float | None]:
-    """Return the value of a metric on a pair and the ends of its interval; None where there is none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # given for the default intruder
-        with suppress(checks.NotApplicable):
-            value, low, high = (
-                measure(pair, metric, limit).summary.select("value", "ci_low", "ci_high").row(0)
-            )
-            return value, low, high
-    return None, None, None
 
 
 LINKAGE = "linkage"
@@ -574,44 +571,30 @@ def evaluate_together(pairs: Sequence[Pair], alone: Sequence[Evaluation]) -> Eva
 
     The pairs are those that were evaluated: they know what is published about each masking.
     """
-    singles = [_value_of(one) for one in alone]
+    singles = [dict(one).get(LINKAGE, math.nan) for one in alone]
     if all(map(math.isnan, singles)):
         reasons = [note for one in alone for note in one.notes if note.startswith("left out: ")]
         raise checks.NotApplicable(reasons[0].removeprefix("left out: "))
     attacks = list(attacks_together(pairs))
     means = [float(attack.result.credits.expected.mean()) for attack in attacks]
     worst = attacks[int(np.argmax(means))]
-    parts = _parts(attacks, means) | {f"release {i} alone": v for i, v in enumerate(singles, 1)}
+    parts: dict[str, float] = {}
+    for attack, mean in zip(attacks, means, strict=True):
+        parts[attack.label] = max(mean, parts.get(attack.label, mean))
+    parts |= {f"release {i} alone": v for i, v in enumerate(singles, 1)}
     largest = int(np.nanargmax(singles))
-    if singles[largest] > max(means):
-        found = _of_single(alone[largest], largest + 1)
+    found = alone[largest]
+    if singles[largest] > max(means):  # no attack on several releases exceeds one alone
+        text = f"release {largest + 1} alone: {found.meaning[LINKAGE]}"
+        found = replace(found, table=found.table.filter(WHOLE), meaning={LINKAGE: text})
     else:
-        found = _of_attack(worst, alone[largest])
+        found = _of_attack(worst, found)
     sentence = (
         f"for an intruder who can align the {len(pairs)} releases, record by record, by "
         f"{found.meaning[LINKAGE]}"
     )
     notes = (*_joint_notes(alone), NOT_COMPUTED)
     return replace(found, meaning={LINKAGE: sentence}, notes=notes, parts={LINKAGE: parts})
-
-
-def _value_of(result: Evaluation) -> float:
-    """Return the linkage of a release alone; NaN where it has none."""
-    return result[LINKAGE] if LINKAGE in result.summary["metric"] else math.nan
-
-
-def _parts(attacks: Sequence[JointAttack], means: Sequence[float]) -> dict[str, float]:
-    """Return the largest mean of each attack over its directions, by its label."""
-    parts: dict[str, float] = {}
-    for attack, mean in zip(attacks, means, strict=True):
-        parts[attack.label] = max(mean, parts.get(attack.label, mean))
-    return parts
-
-
-def _of_single(result: Evaluation, number: int) -> Evaluation:
-    """Return the linkage of one release alone, which no attack on several exceeds."""
-    meaning = {LINKAGE: f"release {number} alone: {result.meaning[LINKAGE]}"}
-    return replace(result, table=result.table.filter(WHOLE), meaning=meaning)
 
 
 def _of_attack(attack: JointAttack, like: Evaluation) -> Evaluation:
@@ -700,14 +683,17 @@ def informed_groups(
     """Tell a pair and its strata what is published; return them by name, how they are measured, and notes."""
     pair.disclose(disclosure)
     if not how.named:
-        how = replace(how, metrics=metrics_for_pair(how.metrics, pair))
+        named = metrics_for_columns(how.metrics, pair.original, pair.published, disclosure.columns)
+        how = replace(how, metrics=named)
     groups = [("all", pair), *pair.parts]
     wide = _pair_with_rules(disclosure.rules, pair)
     for _, group in groups:
         group.rules = None if wide.rules is None else wide.rules.within(pair.columns)
     for name, group in groups[1:] if disclosure.by else groups[:1]:
         group.window = disclosure.width(name, group.original.values, group.columns)
-    return groups, _sampled(how, pair), rule_notes(wide)
+    if how.sampling is None and not how.every and looked_up_singly(pair):  # a large file, read by a law
+        how = replace(how, sampling=Sampling(LOOKED_UP))
+    return groups, how, rule_notes(wide)
 
 
 def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
@@ -741,7 +727,6 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
     if any(measures_linkage(metric) for metric in how.metrics):
         warn_of_changed_columns(pair)
     notes |= dict.fromkeys(small_strata_notes(group.original.n for _, group in groups[1:]))
-    each_record = pl.DataFrame(records) if how.per_record else None
     dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
     compared = comparison_of(pair, how.metrics)
     dominated |= withheld_rows_of_losses(compared, how.metrics, [stratum for stratum, _ in groups])
@@ -752,19 +737,13 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
         meaning,
         tuple(notes),
         parts,
-        each_record,
+        pl.DataFrame(records) if how.per_record else None,
         dominated,
         known,
         estimates=compared,
         kind=pair.original.kind,
         size=pair.original.n,
     )
-
-
-def _sampled(how: Measuring, pair: Pair) -> Measuring:
-    """Return how a pair is measured: of large files that are read by a law, some records are looked up."""
-    singly = how.sampling is None and not how.every and looked_up_singly(pair)
-    return replace(how, sampling=Sampling(LOOKED_UP)) if singly else how
 
 
 def evaluate_releases(pairs: Sequence[Pair], disclosures: Sequence[Disclosure], how: Measuring) -> Evaluation:

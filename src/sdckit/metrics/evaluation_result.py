@@ -66,9 +66,8 @@ class Knowledge:
 
 def knowledge_of_pair(pair: Pair) -> Knowledge:
     """Return what the intruder knows of the people in a published file, by the roles of its columns."""
-    names = pair.original.table_names if pair.table is None else pair.table.names
-    masked = pair.disclosure.columns or pair.columns
-    return knowledge_of_columns(pair.original.roles, dict.fromkeys([*names, *pair.columns]), masked)
+    names = dict.fromkeys([*pair.published, *pair.columns])
+    return knowledge_of_columns(pair.original.roles, names, pair.disclosure.columns or pair.columns)
 
 
 def knowledge_of_releases(original: Original) -> Knowledge:

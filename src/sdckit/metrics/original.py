@@ -12,13 +12,12 @@ import numpy as np
 from sdckit.arrays import Bools, Floats, Ints
 from sdckit.core.checks import plural
 from sdckit.core.prepared import PreparedTable
-from sdckit.core.roles import OPTIONS, Roles
+from sdckit.core.roles import OF_COLUMNS, Roles
 from sdckit.kernels.ranks import SMALL, ColumnStack, OrderedColumn
 from sdckit.kernels.sums import spread
 from sdckit.metrics.blocks import variable_scales
 
 NAMED = 8  # variables that are named where the data are shown
-NO_COLUMNS = ("columns", "na", "recode", "estimates")  # options without a role of their own
 
 
 class HoldsOriginal:
@@ -55,7 +54,7 @@ class Original(PreparedTable):
     def summary(self) -> str:
         """The number of records, and the names of the variables and of columns with other roles."""
         shown = [*self.columns[:NAMED], *(["..."] if len(self.columns) > NAMED else [])]
-        found = {option: self.roles.columns_with(option) for option in OPTIONS if option not in NO_COLUMNS}
+        found = {option: self.roles.columns_with(option) for option in OF_COLUMNS}
         others = [f"{option}: {', '.join(names)}" for option, names in found.items() if names]
         variables = f"{len(self.columns)} {plural(len(self.columns), 'variable')}: {', '.join(shown)}"
         return "; ".join([f"{self.n} records", variables, *others])
@@ -232,19 +231,5 @@ def prepare(
     >>> sdc.brmae(original, [20.0, 10.0, 30.0])
     0.5
     """
-    return Original.of(
-        original,
-        columns=columns,
-        key=key,
-        weights=weights,
-        by=by,
-        na=na,
-        untouched=untouched,
-        known=known,
-        unknown=unknown,
-        confidential=confidential,
-        unit=unit,
-        drop=drop,
-        recode=recode,
-        estimates=estimates,
-    )
+    roles = locals()
+    return Original.of(roles.pop("original"), **roles)

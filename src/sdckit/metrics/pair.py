@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
 import narwhals as nw
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.checks import NotApplicable, warn
 from sdckit.core.disclosure import Disclosure
+from sdckit.core.registry import Function, Metric, file_metric, parameter_value
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
 from sdckit.kernels.jit import count_special
@@ -53,7 +55,7 @@ from sdckit.metrics.blocks import (
     split_sums,
 )
 from sdckit.metrics.original import Original
-from sdckit.metrics.score import Queries, QuerySample, Values
+from sdckit.metrics.score import Queries, QuerySample, Score, Values
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -118,9 +120,7 @@ class VariablePair:
 
     def cells(self, cost: Cost, zeros: str) -> VariableCells:
         """Return the cells with the cost of each, ready to be counted one by one."""
-        return VariableCells(
-            self.x, self.y, self.weights, cost, zeros=zeros, spread=self.spread, scale=self.scale
-        )
+        return VariableCells(self, cost, zeros)
 
     def unrelated_cells(self, cost: Cost, zeros: str) -> tuple[float, float]:
         """Return the sums of costs and of weights, as means over permutations of the masked values."""
@@ -203,10 +203,7 @@ class Pair:
     sample: QuerySample | None = None  # None: linkage is measured on all records
     remask: Callable[[np.random.Generator], Floats] | None = None  # masks the file with other draws
     trial: bool = False  # one of many settings that a search tries: fewer shadows
-    _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
-    _summaries: dict[int, TieSummary] = field(default_factory=dict)
-    _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
-    _random: list[Ints] = field(default_factory=list)
+    ranks: dict[Any, Any] = field(default_factory=dict)  # what was found of ranks, by what was asked
     cache: dict[str, Any] = field(default_factory=dict)  # intermediate results that several metrics share
 
     @property
@@ -239,8 +236,12 @@ class Pair:
         """Names of the published columns, variables and others, that the intruder knows."""
         if self.whole is not None:
             return self.whole.known_names
-        names = self.original.table_names if self.table is None else self.table.names
-        return frozenset(self.original.roles.known_columns([*self.columns, *names]))
+        return frozenset(self.original.roles.known_columns([*self.columns, *self.published]))
+
+    @property
+    def published(self) -> Sequence[str]:
+        """Names of all columns of the masked table; of the original's where the pair has numbers only."""
+        return self.original.table_names if self.table is None else self.table.names
 
     @cached_property
     def known_variables(self) -> list[int]:
@@ -286,12 +287,12 @@ class Pair:
         """Summed weight of the cells that both files have, for each variable."""
         if not self.weighted:
             return self.counts.both.astype(np.float64)
-        return self._weights_of([self.both(j) for j in range(self.p)])
+        return self._weights_of(self.both)
 
     @property
     def suppressed_weight(self) -> Floats:
         """Summed weight of the cells missing in the masked file only, for each variable."""
-        return self._weights_of([self.suppressed(j) for j in range(self.p)])
+        return self._weights_of(self.suppressed)
 
     def both(self, j: int) -> Bools | slice:
         """Return True for each record with a value of variable j in both files; a slice if all have one."""
@@ -301,10 +302,10 @@ class Pair:
         """Return True for each record in which only the original has a value of variable j."""
         return ~self.original.missing[:, j] & self.missing[:, j]
 
-    def _weights_of(self, chosen: Sequence[Bools | slice]) -> Floats:
+    def _weights_of(self, chosen: Callable[[int], Bools | slice]) -> Floats:
         """Return the summed weights of the chosen records of each variable."""
         weights = np.ones(self.n) if self.original.weights is None else self.original.weights
-        return np.array([weights[rows].sum() for rows in chosen])
+        return np.array([weights[chosen(j)].sum() for j in range(self.p)])
 
     def cells(self, j: int) -> tuple[Floats, Floats, Floats | None]:
         """Return original values, masked values and weights of variable j where both files have a value."""
@@ -327,15 +328,15 @@ class Pair:
 
     def tie_summary(self, j: int) -> TieSummary:
         """Return variable j's range of brMAE and brMSE over tie-breakings, and values in unrelated order."""
-        if j not in self._summaries:
-            self._summaries[j] = summarise(self.alignment(j))
-        return self._summaries[j]
+        found: TieSummary = self._once(("ties", j), lambda: summarise(self.alignment(j)))
+        return found
 
     def weighted_losses(self, j: int, what: Literal["values", "unrelated_values"]) -> tuple[float, float]:
         """Return weighted brMAE and brMSE of variable j, as measured or in unrelated order."""
-        if (j, what) not in self._weighted:
-            self._weighted[j, what] = getattr(self.weighted_ranks(j), what)()
-        return self._weighted[j, what]
+        if (what, j) not in self.ranks:
+            self.ranks[what, j] = getattr(self.weighted_ranks(j), what)()
+        found: tuple[float, float] = self.ranks[what, j]
+        return found
 
     def weighted_ranks(self, j: int) -> WeightedRanks:
         """Return both columns of variable j in weighted order; large, so not cached."""
@@ -346,18 +347,23 @@ class Pair:
         """Return twice the difference of each record's ranks in both files, for variable j."""
         if ties != "random":
             return row_gaps2(*self.ranked(j), ties)
-        if not self._random:
-            self._random = [row_gaps2(*self.ranked(i), ties, rng) for i in range(self.p)]
-        return self._random[j]
+        drawn: list[Ints] = self._once(
+            ties, lambda: [row_gaps2(*self.ranked(i), ties, rng) for i in range(self.p)]
+        )
+        return drawn[j]
 
     def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
         """Return brMAE ("absolute"), brMSE ("squared") or another property of `RankSums` per variable."""
-        if ties not in self._sums:
-            self._sums[ties] = self._rank_sums(ties, rng)
-        sums = self._sums[ties]
+        sums = self._once(("sums", ties), lambda: self._rank_sums(ties, rng))
         if isinstance(sums, RankSums):
             return np.asarray(getattr(sums, what))
         return np.array([getattr(single, what) for single in sums])
+
+    def _once(self, asked: Any, find: Callable[[], Any]) -> Any:
+        """Return what a function finds of ranks, called at the first time only."""
+        if asked not in self.ranks:
+            self.ranks[asked] = find()
+        return self.ranks[asked]
 
     def _rank_sums(self, ties: str, rng: np.random.Generator | None) -> RankSums | list[RankSums]:
         """Return the sums of rank differences of all variables under a tie rule."""
@@ -475,15 +481,9 @@ class Pair:
         """Return the pair restricted to the given row numbers."""
         masked = np.asfortranarray(self.masked[rows])
         part = original or self.original.take(rows)
-        return Pair(
-            part,
-            masked,
-            rows=rows,
-            rules=self.rules,
-            disclosure=self.disclosure,
-            whole=self,
-            sample=self.sample,
-        )
+        pair = Pair(part, masked, rows=rows, rules=self.rules, whole=self, sample=self.sample)
+        pair.disclosure = self.disclosure
+        return pair
 
     @property
     def parts(self) -> list[tuple[str, Pair]]:
@@ -738,3 +738,36 @@ def penalise_suppressed(comparison: Comparison, variables: Floats, empty: Bools 
     kept, gone = comparison.kept_weight, comparison.suppressed_weight
     shares = kept * np.where(empty, 0.0, variables) + gone
     return np.divide(shares, kept + gone, out=np.full(comparison.p, np.nan), where=~empty | (gone > 0))
+
+
+def metric(
+    *, score: Callable[..., Score], explain: Callable[[Score], str], **properties: Any
+) -> Callable[[Function], Function]:
+    """Return a decorator that makes a public function of a score and files both in `METRICS`.
+
+    The decorated function has the signature and the docstring, and no body. `original`, `masked` and, if it
+    takes them, `weights` make the pair of files; its other parameters are options of the score.
+    """
+
+    def register(stated: Function) -> Function:
+        """Return the public function, filed under its own name."""
+        signature = inspect.signature(stated)
+
+        @wraps(stated)
+        def measure(*tables: Any, **options: Any) -> float:
+            """Return the value of the whole file."""
+            given = signature.bind(*tables, **options).arguments
+            roles = {"weights": given.pop("weights")} if "weights" in given else {}
+            paired = made.paired or made.family == "risk"
+            pair = pair_of(given.pop("original"), given.pop("masked"), paired=paired, **roles)
+            if made.family == "risk":  # losses check their options themselves
+                given = {name: parameter_value(known[name], value) for name, value in given.items()}
+            return score(pair, **given).value.overall
+
+        function = cast("Function", measure)
+        made = Metric(name=stated.__name__, score=score, explain=explain, function=measure, **properties)
+        known = {parameter.name: parameter for parameter in made.parameters}
+        file_metric(made)
+        return function
+
+    return register

@@ -230,7 +230,10 @@ def _quartiles(name: str, column: Column) -> dict[str, Figure]:
 
 def correlation_figure(names: Sequence[str], columns: Sequence[Column]) -> Figure:
     """Return the correlation of two variables, rounded to 0.01; withheld if it tells a record."""
-    places = _places_in_both(*columns)
+    ours, theirs = (column.records for column in columns)
+    places = [np.arange(ours.size)] * 2
+    if not np.array_equal(ours, theirs):
+        _, *places = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
     n = places[0].size
     withheld = Figure(math.nan, math.inf, COARSEST_CORRELATION)
     if n < FEWEST_REPORTED or any(column.thin for column in columns):
@@ -251,14 +254,6 @@ def correlation_figure(names: Sequence[str], columns: Sequence[Column]) -> Figur
         in_both = np.isin(column.exposed, places[own])
         found.moved[names[own]] = np.where(in_both, figures, found.value)
     return found
-
-
-def _places_in_both(one: Column, other: Column) -> list[Ints]:
-    """Return the positions, among the values of each column, of the records with a value in both."""
-    if one.records.size == other.records.size and np.array_equal(one.records, other.records):
-        return [np.arange(one.records.size)] * 2
-    _, *places = np.intersect1d(one.records, other.records, assume_unique=True, return_indices=True)
-    return places
 
 
 def withhold_linked(
@@ -387,7 +382,13 @@ def statistics_of(pair: Pair, *, exact: bool = False) -> Statistics:
     """
     names, values = pair.columns, pair.original.values
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        before = exact_values(names, values) if exact else _kept_guarded_values(pair)
+        kept, key = (
+            pair.original.cache,
+            f"guarded statistics {() if pair.rules is None else pair.rules.texts}",
+        )
+        if not exact and key not in kept:  # computed once for all masked files
+            kept[key] = guarded_values(names, values, pair.rules)
+        before: Values = exact_values(names, values) if exact else kept[key]
         after = exact_values(names, pair.masked)
 
     def figures(*key: str) -> tuple[float | None, float | None, float | None]:
@@ -411,7 +412,10 @@ def exact_values(names: Sequence[str], values: Floats) -> Values:
         found |= {(what, name): one for what, one in _column_values(column[~np.isnan(column)]).items()}
     for j, k in combinations(range(min(len(names), CORRELATED)), 2):
         both = ~np.isnan(columns[j]) & ~np.isnan(columns[k])
-        found[CORRELATION, names[j], names[k]] = _correlation(columns[j][both], columns[k][both])
+        found[CORRELATION, names[j], names[k]] = math.nan
+        if both.sum() > 1:
+            x, y = (columns[at][both] - columns[at][both].mean() for at in (j, k))
+            found[CORRELATION, names[j], names[k]] = float(x @ y / (np.sqrt(x @ x) * np.sqrt(y @ y)))
     return {key: (value if math.isfinite(value) else None, None) for key, value in found.items()}
 
 
@@ -423,24 +427,6 @@ def _column_values(values: Floats) -> dict[str, float]:
     spread = float(values.std(ddof=1)) if values.size > 1 else math.nan
     found = {"mean": float(values.mean()), "sd": spread, "total": float(values.sum())}
     return found | dict(zip(QUARTERS, map(float, quartiles), strict=True))
-
-
-def _correlation(x: Floats, y: Floats) -> float:
-    """Return the correlation of two columns; NaN where one of them does not vary."""
-    if x.size < 2:
-        return math.nan
-    gaps = x - x.mean(), y - y.mean()
-    return float(gaps[0] @ gaps[1] / (np.sqrt(gaps[0] @ gaps[0]) * np.sqrt(gaps[1] @ gaps[1])))
-
-
-def _kept_guarded_values(pair: Pair) -> Values:
-    """Return the statistics of the original that can be published, computed once for all masked files."""
-    key = f"guarded statistics {() if pair.rules is None else pair.rules.texts}"
-    if key not in pair.original.cache:
-        found = guarded_values(pair.columns, pair.original.values, pair.rules)
-        pair.original.cache[key] = found
-    kept: Values = pair.original.cache[key]
-    return kept
 
 
 def guarded_values(names: Sequence[str], values: Floats, rules: Rules | None = None) -> Values:
@@ -459,12 +445,7 @@ def guarded_values(names: Sequence[str], values: Floats, rules: Rules | None = N
     withhold_linked(totals, values, list(names), sums)
     shown: Values = {key: (one.published, None if one.withheld else one.step) for key, one in found.items()}
     for name, one in totals.items():
-        shown["mean", name] = _mean_of_total(one, columns[name].values.size)
+        n, total = columns[name].values.size, one.published
+        mean = NOTHING if total is None else (float(f"{total / n:.{DIGITS}g}"), one.step / n)
+        shown["mean", name] = mean  # in two digits
     return shown
-
-
-def _mean_of_total(total: Figure, n: int) -> tuple[float | None, float | None]:
-    """Return the rounded total of n values by their number, in two digits, and its step."""
-    if total.published is None:
-        return NOTHING
-    return float(f"{total.published / n:.{DIGITS}g}"), total.step / n

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sdckit.core.randomness import stream_generator
 
 if TYPE_CHECKING:
     from sdckit.arrays import Bools, Floats, Ints
-    from sdckit.core.prepared import PreparedTable
+    from sdckit.metrics.pair import Pair
 
 
 @dataclass(frozen=True)
@@ -95,17 +95,6 @@ class QuerySample:
         return found
 
 
-class Sampled(Protocol):
-    """A pair of files whose risks are estimated on a sample."""
-
-    sample: QuerySample | None
-
-    @property
-    def original(self) -> PreparedTable:
-        """The original data."""
-        ...
-
-
 @dataclass(frozen=True)
 class Sampling:
     """Sizes of samples: the first one, doubled until each interval lies on one side of the limit of its risk.
@@ -129,7 +118,7 @@ class Sampling:
         return found
 
     def scores(
-        self, risk: str, pairs: Sequence[Sampled], measure: Callable[[], list[Score | None]]
+        self, risk: str, pairs: Sequence[Pair], measure: Callable[[], list[Score | None]]
     ) -> list[Score | None]:
         """Return the scores that `measure` gives for the pairs, the whole file first, on a sample.
 

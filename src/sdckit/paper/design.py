@@ -7,7 +7,7 @@ P times the number of records, and begins at the highest value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -58,51 +58,7 @@ class StudyMethod:
         """Colour of the method in every figure, as hexadecimal RGB."""
         return self.own_colour or colour(self.method)
 
-    @property
-    def in_note(self) -> bool:
-        """True if the paper itself uses this method in this way."""
-        return not self.remark
 
-
-_MDAV = StudyMethod(
-    name="mdav",
-    method="mdav",
-    grid={"k": "1:30"},
-    varied="k",
-    attack_grid="1:30",
-    short="MDAV",
-    axis_title="aggregation parameter k",
-    setting_format="k = {:g}",
-    axis_range=(0.0, 31.0),
-    labelled_settings=(2, 3, 5, 10, 30),
-    labels_left=True,
-    point_area=9.0,
-)
-_NOISE = StudyMethod(
-    name="noise",
-    method="noise",
-    grid={"percent": "1:300"},
-    varied="percent",
-    attack_grid="1,2,4,7,10,15,20,30,40,50,60,75,90,105,120,150,180,210,250,300",
-    short="noise",
-    axis_title="noise (% of the s.d.)",
-    setting_format="{:g} %",
-    axis_range=(0.0, 305.0),
-    labelled_settings=(30, 105, 300),
-    labels_left=True,
-)
-_CORRELATED = StudyMethod(
-    name="correlated_noise",
-    method="correlated_noise",
-    grid={"percent": "1:300", "scale": "variance"},
-    varied="percent",
-    attack_grid="1,2,4,7,10,15,20,30,45,60,80,100,120,140,160,190,220,250,275,300",
-    short="correlated noise",
-    axis_title="noise (% of the variance)",
-    setting_format="{:g} %",
-    axis_range=(0.0, 305.0),
-    labelled_settings=(15, 60, 300),
-)
 _SWAP = StudyMethod(
     name="rank_swap",
     method="rank_swap",
@@ -116,22 +72,60 @@ _SWAP = StudyMethod(
     labelled_settings=(0.3,),
     labels_left=True,
 )
-_UNTAILED = StudyMethod(
-    name=UNTAILED,
-    method="rank_swap",
-    grid={"tails": 0.0, **SWAPPING},
-    varied="p",
-    attack_grid="0.015:0.3:0.015",
-    short="rank swapping without tails",
-    axis_title="P (share of records)",
-    setting_format="P = {:g}",
-    axis_range=(0.0, 0.305),
-    labelled_settings=(0.15, 0.3),
-    remark="(no tails)",
-    own_colour=AMBER,
+_METHODS = (
+    StudyMethod(
+        name="mdav",
+        method="mdav",
+        grid={"k": "1:30"},
+        varied="k",
+        attack_grid="1:30",
+        short="MDAV",
+        axis_title="aggregation parameter k",
+        setting_format="k = {:g}",
+        axis_range=(0.0, 31.0),
+        labelled_settings=(2, 3, 5, 10, 30),
+        labels_left=True,
+        point_area=9.0,
+    ),
+    StudyMethod(
+        name="noise",
+        method="noise",
+        grid={"percent": "1:300"},
+        varied="percent",
+        attack_grid="1,2,4,7,10,15,20,30,40,50,60,75,90,105,120,150,180,210,250,300",
+        short="noise",
+        axis_title="noise (% of the s.d.)",
+        setting_format="{:g} %",
+        axis_range=(0.0, 305.0),
+        labelled_settings=(30, 105, 300),
+        labels_left=True,
+    ),
+    StudyMethod(
+        name="correlated_noise",
+        method="correlated_noise",
+        grid={"percent": "1:300", "scale": "variance"},
+        varied="percent",
+        attack_grid="1,2,4,7,10,15,20,30,45,60,80,100,120,140,160,190,220,250,275,300",
+        short="correlated noise",
+        axis_title="noise (% of the variance)",
+        setting_format="{:g} %",
+        axis_range=(0.0, 305.0),
+        labelled_settings=(15, 60, 300),
+    ),
+    _SWAP,
+    replace(
+        _SWAP,
+        name=UNTAILED,
+        grid={"tails": 0.0, **SWAPPING},
+        short="rank swapping without tails",
+        labelled_settings=(0.15, 0.3),
+        labels_left=False,
+        remark="(no tails)",
+        own_colour=AMBER,
+    ),
 )
-STUDY_METHODS = {method.name: method for method in (_MDAV, _NOISE, _CORRELATED, _SWAP, _UNTAILED)}
-NOTE_METHODS = tuple(name for name, method in STUDY_METHODS.items() if method.in_note)  # the note's four
+STUDY_METHODS = {method.name: method for method in _METHODS}
+NOTE_METHODS = tuple(name for name, method in STUDY_METHODS.items() if not method.remark)  # the note's four
 RANDOM_METHODS = tuple(
     name for name in NOTE_METHODS if METHODS[STUDY_METHODS[name].method].random
 )  # repeated with fresh draws
@@ -141,6 +135,16 @@ COLOURS = {name: method.colour for name, method in STUDY_METHODS.items()}
 
 KEYS = ["dataset", "method", "parameters", "setting"]  # columns that identify a setting
 SEED = 20  # fixed, as the data are public: every run of the study gives the same figures
+
+
+def name_of(dataset: str) -> str:
+    """Return the name of a data set as texts spell it."""
+    return "the bundled sample" if dataset == "sample" else dataset
+
+
+def setting_label(method: str, setting: float) -> str:
+    """Return a method's setting as text for figures, such as "k = 5"."""
+    return STUDY_METHODS[method].setting_format.format(setting)
 
 
 def measure_files(

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.core.checks import listed
+from sdckit.core.checks import as_sentence, listed
 from sdckit.metrics import METRICS as METRIC_RECORDS
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.design import HEADINGS, KEYS, SEED, STUDY_METHODS, measure_files
-from sdckit.paper.figures.parts import name_of
+from sdckit.paper.design import HEADINGS, KEYS, SEED, STUDY_METHODS, measure_files, name_of, setting_label
 from sdckit.progress import track
 from sdckit.risk import attacks as linkage_attacks
 from sdckit.selection.plan import settings_of
@@ -69,16 +68,13 @@ class Risks:
             curve = curve_of_method(part)
             for limit in LIMITS:
                 position = weakest_safe_position(curve, {"linkage": limit})
-                row: dict[str, Any] = {"dataset": dataset, "limit": limit, "method": method}
-                if position is None:
-                    found.append(row | {"safe": "none"})
-                else:
+                row: dict[str, Any] = {"dataset": dataset, "limit": limit, "method": method, "safe": "none"}
+                if position is not None:
                     point = curve[position]
                     setting = float(point.setting.options[STUDY_METHODS[str(method)].varied])
-                    values = {name: point.values[name] for name in (*BOUNDED, *RISKS)}
-                    found.append(
-                        row | {"safe": setting_label(str(method), setting), "setting": setting} | values
-                    )
+                    row |= {"safe": setting_label(str(method), setting), "setting": setting}
+                    row |= {name: point.values[name] for name in (*BOUNDED, *RISKS)}
+                found.append(row)
         return pl.DataFrame(found, schema=SAFE)
 
     def safe_by_loss(self, dataset: str, limit: float) -> list[dict[str, Any]]:
@@ -101,31 +97,22 @@ def run_attacks(
     *,
     replications: int = 30,
     seed: int = SEED,
-    workers: int | None = None,
     folder: Path | None = None,
-    overwrite: bool = False,
+    **running: Any,
 ) -> Risks:
     """Mask the data sets and measure losses and risks; finished runs are stored in `folder`.
 
     `replications` are those of the study: a tenth of them, at most three, are attacked. With fewer than ten,
-    one replication and every third setting are attacked.
+    one replication and every third setting are attacked. `running` are further options of a sweep.
     """
     parts = []
+    plan = attack_plan(every=1 if replications >= ONE_FOR else FEW)
+    running |= {"replications": min(max(replications // ONE_FOR, 1), MOST)}
     with track("the attacks", len(data)) as report:
         for position, (name, original) in enumerate(data.items()):
             report(position)
-            parts.append(
-                measure_risks(
-                    original,
-                    attack_plan(every=1 if replications >= ONE_FOR else FEW),
-                    name=name,
-                    replications=min(max(replications // ONE_FOR, 1), MOST),
-                    seed=seed,
-                    workers=workers,
-                    folder=folder and folder / f"{name.lower()}-risk",
-                    overwrite=overwrite,
-                )
-            )
+            own = folder and folder / f"{name.lower()}-risk"
+            parts.append(measure_risks(original, plan, name=name, seed=seed, folder=own, **running))
     return Risks(pl.concat(parts))
 
 
@@ -145,29 +132,14 @@ def attack_plan(
 
 
 def measure_risks(
-    original: Original,
-    plan: dict[str, list[dict[str, Any]]],
-    *,
-    name: str,
-    replications: int,
-    seed: int = SEED,
-    workers: int | None = None,
-    folder: Path | None = None,
-    overwrite: bool = False,
+    original: Original, plan: dict[str, list[dict[str, Any]]], *, name: str, seed: int = SEED, **running: Any
 ) -> pl.DataFrame:
-    """Run a sweep on one data set; return one row per masked file with its losses and risks."""
-    table = measure_files(
-        original,
-        plan,
-        metrics=[NEAREST.get(name, name) for name in METRICS],
-        replications=replications,
-        draws="common",
-        rng=seed,
-        workers=workers,
-        folder=folder,
-        overwrite=overwrite,
-        name=name,
-    )
+    """Run a sweep on one data set; return one row per masked file with its losses and risks.
+
+    `running` are further options of a sweep: `replications`, `workers`, `folder`, `overwrite`.
+    """
+    metrics = [NEAREST.get(metric, metric) for metric in METRICS]
+    table = measure_files(original, plan, name=name, metrics=metrics, draws="common", rng=seed, **running)
     swapped = pl.col("method").str.starts_with("rank_swap")
     table = table.rename({name: risk for risk, name in NEAREST.items()})
     return table.with_columns(window=pl.when(swapped).then("window")).select(  # others publish none
@@ -189,11 +161,6 @@ def curve_of_method(points: pl.DataFrame) -> Curve:
     values = points.select(*BOUNDED, *RISKS).rows(named=True)
     (curve,) = curves_of([Point(*measured) for measured in zip(settings, values, strict=True)])
     return curve
-
-
-def setting_label(method: str, setting: float) -> str:
-    """Return a method's setting as text for figures, such as "k = 5"."""
-    return STUDY_METHODS[method].setting_format.format(setting)
 
 
 SHOWN_LIMIT = 0.1  # limit of linkage at which the risk of outliers is reported
@@ -251,7 +218,7 @@ def _other_sentences(risks: Risks, found: dict[float, list[dict[str, Any]]], dat
         parts.append(f"the next best method loses {' to '.join(dict.fromkeys(times))} times as much")
     if never:
         parts.append(f"safe at none of the limits: {listed([HEADINGS[name] for name in never])}")
-    return [_as_sentence("; ".join(parts))] if parts else []
+    return [as_sentence("; ".join(parts))] if parts else []
 
 
 def _outlier_sentences(safe: list[dict[str, Any]]) -> list[str]:
@@ -269,8 +236,3 @@ def _outlier_sentences(safe: list[dict[str, Any]]) -> list[str]:
         f"{listed(methods[most])}"
     )
     return [f"{text}, {100 * least:.0f} under {listed(methods[least])}." if least < most else f"{text}."]
-
-
-def _as_sentence(text: str) -> str:
-    """Return the text with a capital letter and a full stop."""
-    return f"{text[0].upper()}{text[1:]}."

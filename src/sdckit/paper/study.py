@@ -91,9 +91,10 @@ class Study:
 
     def unrelated_level(self, dataset: str, method: str, metric: str) -> float | None:
         """Return a metric's value for an unrelated order, ties ranked by row; None if it is unbounded."""
+        if metric not in BOUNDED:
+            return None
         chosen = self.levels.filter(dataset=dataset, method=method, ties="first")
-        found = chosen[metric].drop_nulls().drop_nans().to_list() if metric in BOUNDED else []
-        return float(found[0]) if found else None
+        return next(iter(chosen[metric].drop_nulls().drop_nans()), None)
 
 
 METRICS = {f"{metric}_{rule}": f"{metric}:ties={rule}" for rule in TIES for metric in BOUNDED}
@@ -118,28 +119,21 @@ def run_study(
     *,
     replications: int = 30,
     seed: int = SEED,
-    workers: int | None = None,
     folder: Path | None = None,
-    overwrite: bool = False,
+    **running: Any,
 ) -> Study:
-    """Mask the data sets with all methods and measure all losses; finished runs are stored in `folder`."""
+    """Mask the data sets with all methods and measure all losses; finished runs are stored in `folder`.
+
+    `running` are further options of a sweep: `workers`, `overwrite`.
+    """
     parts, levels, ranges = [], [], []
+    labels = list(STUDY_METHODS)
     with track("the study", len(data)) as report:
         for place, (name, original) in enumerate(data.items()):
             report(place)
-            parts.append(
-                measure_losses(
-                    original,
-                    list(STUDY_METHODS),
-                    name=name,
-                    replications=replications,
-                    seed=seed,
-                    workers=workers,
-                    folder=folder and folder / name.lower(),
-                    overwrite=overwrite,
-                )
-            )
-            levels += [_unrelated_levels(original, label, seed, name) for label in STUDY_METHODS]
+            running |= {"replications": replications, "folder": folder and folder / name.lower()}
+            parts.append(measure_losses(original, labels, name=name, seed=seed, **running))
+            levels += [_unrelated_levels(original, label, seed, name) for label in labels]
             ranges.append(_tie_range(original, name))
     return Study(pl.concat(parts), pl.concat(levels), pl.concat(ranges))
 
@@ -149,29 +143,19 @@ def measure_losses(
     labels: Sequence[str],
     *,
     name: str,
-    replications: int,
     seed: int = SEED,
-    workers: int | None = None,
-    folder: Path | None = None,
-    overwrite: bool = False,
     metrics: Sequence[str] = tuple(METRICS),
+    **running: Any,
 ) -> pl.DataFrame:
-    """Mask one data set with the named methods; return one row per masked file with its losses."""
+    """Mask one data set with the named methods; return one row per masked file with its losses.
+
+    `running` are further options of a sweep: `replications`, `workers`, `folder`, `overwrite`.
+    """
     plan: dict[str, list[Any]] = {}
     for label in labels:
         plan.setdefault(STUDY_METHODS[label].method, []).append(STUDY_METHODS[label].grid)
-    table = measure_files(
-        original,
-        plan,
-        metrics=[METRICS[metric] for metric in metrics],
-        replications=replications,
-        draws="fresh",
-        rng=seed,
-        workers=workers,
-        folder=folder,
-        overwrite=overwrite,
-        name=name,
-    )
+    named = [METRICS[metric] for metric in metrics]
+    table = measure_files(original, plan, name=name, metrics=named, draws="fresh", rng=seed, **running)
     return table.drop("parameters").rename({METRICS[metric]: metric for metric in metrics})
 
 
@@ -180,20 +164,16 @@ def _unrelated_levels(original: Original, label: str, seed: int, name: str) -> p
     strongest = settings_of({STUDY_METHODS[label].method: STUDY_METHODS[label].grid})[-1]
     rng = np.random.default_rng(seed)
     masked = apply(strongest.method, original.values, strongest.options, rng, names=original.columns)
-    levels = {rule: _levels_by_formula(original, masked, rule) for rule in ("average", "expected")}
+    pair, levels = Pair(original, masked), {}
+    for rule in ("average", "expected"):
+        scores = [METRIC_RECORDS[metric].score(pair, ties=rule, detail=True) for metric in BOUNDED]
+        levels[rule] = [np.nan if score.random is None else score.random.overall for score in scores]
     levels["first"] = _levels_by_shuffling(original, masked, levels["average"], rng)
     rows = [
         {"dataset": name, "method": label, "ties": rule} | dict(zip(BOUNDED, levels[rule], strict=True))
         for rule in TIES
     ]
     return pl.DataFrame(rows)
-
-
-def _levels_by_formula(original: Original, masked: Floats, rule: str) -> list[float]:
-    """Return brMAE and brMSE expected of a random order under one rule for ties, by formula."""
-    pair = Pair(original, masked)
-    scores = [METRIC_RECORDS[metric].score(pair, ties=rule, detail=True) for metric in BOUNDED]
-    return [np.nan if score.random is None else score.random.overall for score in scores]
 
 
 def _levels_by_shuffling(

@@ -60,14 +60,7 @@ def rankings(n: int) -> Ints:
         raise ValueError(
             f"n is {n}; give 2 to {LONGEST} to list every ranking, or draw with random_distances"
         )
-    found = _neighbour_exchanges(n)
-    squared = ((found - np.arange(1, n + 1)) ** 2).sum(axis=1)
-    return found[np.argsort(squared, kind="stable")]
-
-
-def _neighbour_exchanges(n: int) -> Ints:
-    """Return all rankings of n records, each one exchange of neighbours away from the one before."""
-    found = np.ones((1, 1), np.int64)
+    found = np.ones((1, 1), np.int64)  # each ranking is one exchange of neighbours away from the one before
     for largest in range(2, n + 1):
         longer = np.empty((len(found), largest, largest), np.int64)
         for place in range(largest):
@@ -76,7 +69,8 @@ def _neighbour_exchanges(n: int) -> Ints:
             longer[:, place, place + 1 :] = found[:, place:]
         longer[::2] = longer[::2, ::-1]  # from right to left first, then back
         found = longer.reshape(-1, largest)
-    return found
+    squared = ((found - np.arange(1, n + 1)) ** 2).sum(axis=1)
+    return found[np.argsort(squared, kind="stable")]
 
 
 def _distances(found: Ints) -> pl.DataFrame:
@@ -298,38 +292,27 @@ def compare_with_sdcmicro(correlations: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([_judge_row(row) for row in joined.iter_rows(named=True)], schema=COLUMNS)
 
 
-class _Rule(NamedTuple):
-    """A rule for two correlations, as text and as a test of a table row, and an explanation of failures."""
-
-    text: str
-    met: Callable[[Row], bool]
-    explain: Callable[[Row], str]
-
-
 def _judge_row(row: Row) -> Row:
     """Return a table row with its difference from R, its rule, whether it is met, and an explanation."""
-    if row["single"] is None or row["median"] is None:
+    run, first, median = row["r_single"], row["single"], row["median"]
+    if first is None or median is None:
         reason = "no correlation: a metric is constant or missing over the grid"
         return row | {"difference": None, "rule": "", "met": False, "explanation": reason}
-    rule = _rule_for(row)
-    met = rule.met(row)
-    verdict = {"rule": rule.text, "met": met, "explanation": "" if met else rule.explain(row)}
-    return row | {"difference": row["single"] - row["r_single"]} | verdict
-
-
-def _rule_for(row: Row) -> _Rule:
-    """Return the rule by which a table row, one of our correlations beside R's, is judged."""
     if row["reference"] != "parameter":
-        return ONE_AGAINST_ONE
-    return ONE_RUN if row["r_median"] is None else REPLICATED
+        rule = f"replication 1 and our median within {BETWEEN} of R's one run"
+        met, explain = max(abs(first - run), abs(median - run)) <= BETWEEN, _explain_range
+    elif row["r_median"] is None:
+        rule = f"within {RUN} of R's run"
+        met, explain = abs(first - run) <= RUN, _explain_exchanges
+    else:
+        rule = f"replication 1 within R's range widened by {RANGE}, medians within {MEDIAN}"
+        met = _first_run_in_range(row) and abs(median - row["r_median"]) <= MEDIAN
+        explain = _explain_replications
+    verdict = {"rule": rule, "met": met, "explanation": "" if met else explain(row)}
+    return row | {"difference": first - run} | verdict
 
 
-def _single_runs_agree(row: Row) -> bool:
-    """Return True if our first replication is within 0.005 of R's single run."""
-    return bool(abs(row["single"] - row["r_single"]) <= RUN)
-
-
-def _explain_single_runs(row: Row) -> str:
+def _explain_exchanges(row: Row) -> str:
     """Return how many exchanges of grid points a difference of single runs is worth, and its cause."""
     exchange = 12 / (GRID**3 - GRID)  # change of Spearman's r if two neighbours swap
     exchanges = abs(row["single"] - row["r_single"]) / exchange
@@ -341,21 +324,12 @@ def _first_run_in_range(row: Row) -> bool:
     return bool(row["r_min"] - RANGE <= row["single"] <= row["r_max"] + RANGE)
 
 
-def _replications_agree(row: Row) -> bool:
-    """Return True if our first replication lies in R's range and the medians differ by at most 0.003."""
-    return _first_run_in_range(row) and bool(abs(row["median"] - row["r_median"]) <= MEDIAN)
-
-
-def _standard_error(row: Row) -> float:
-    """Return the standard error of our median less that of R's runs, from the quartiles of R's runs."""
-    spread = (row["r_q75"] - row["r_q25"]) / 1.349
-    return float(math.sqrt(math.pi / 2 * (1 / row["replications"] + 1 / THEIR_REPLICATIONS)) * spread)
-
-
 def _explain_replications(row: Row) -> str:
     """Return as text by how many standard errors our median differs from that of R's runs, and why."""
     gap = row["median"] - row["r_median"]
-    error = _standard_error(row)
+    spread = (row["r_q75"] - row["r_q25"]) / 1.349  # of R's runs
+    # Standard error of our median less that of R's runs.
+    error = float(math.sqrt(math.pi / 2 * (1 / row["replications"] + 1 / THEIR_REPLICATIONS)) * spread)
     text = (
         f"medians differ by {gap:+.4f}, {abs(gap) / error:.1f} standard errors of the medians of "
         f"{row['replications']} and {THEIR_REPLICATIONS} replications"
@@ -365,12 +339,7 @@ def _explain_replications(row: Row) -> str:
     return f"{text}: within chance" if abs(gap) <= CHANCE * error else f"{text}: {_known_cause(row)}"
 
 
-def _near_single_run(row: Row) -> bool:
-    """Return True if our first replication and our median are both within 0.02 of R's single run."""
-    return all(abs(row[name] - row["r_single"]) <= BETWEEN for name in ("single", "median"))
-
-
-def _explain_single_run(row: Row) -> str:
+def _explain_range(row: Row) -> str:
     """Return where R's single run lies beside the range of our replications, as text, and the cause."""
     low, high, theirs = row["min"], row["max"], row["r_single"]
     text = f"our {row['replications']} replications reach from {low:.3f} to {high:.3f}"
@@ -393,17 +362,6 @@ def _known_cause(row: Row) -> str:
             "few groups differ"
         )
     return "no cause known"
-
-
-ONE_RUN = _Rule(f"within {RUN} of R's run", _single_runs_agree, _explain_single_runs)
-REPLICATED = _Rule(
-    f"replication 1 within R's range widened by {RANGE}, medians within {MEDIAN}",
-    _replications_agree,
-    _explain_replications,
-)
-ONE_AGAINST_ONE = _Rule(
-    f"replication 1 and our median within {BETWEEN} of R's one run", _near_single_run, _explain_single_run
-)
 
 
 GROWING = 0.5  # smallest correlation that counts as growing; 30 random points reach 0.43 once in a hundred
@@ -471,30 +429,23 @@ def judge_claims(measured: pl.DataFrame, *, ties: str = "first", rng: Any = 1) -
         `claim`, `where` in the paper, `measured` (the figures, per dataset), `verdict` ("holds",
         "holds in part", "does not hold"; "not measured" where no file bears on it).
     """
-    evidence = gather_evidence(measured, ties=ties, rng=rng)
-    rows = []
-    for claim, where, check in CLAIMS:
-        found = check(evidence)
-        rows.append((claim, where, found.text, found.verdict))
-    return pl.DataFrame(rows, schema=["claim", "where", "measured", "verdict"], orient="row")
-
-
-def gather_evidence(measured: pl.DataFrame, *, ties: str, rng: Any) -> Evidence:
-    """Return the tables by which claims are judged: from measured files, all short and drawn orders."""
-    found = study.correlations(measured).filter(pl.col("ties").is_in([ties, study.NO_TIES]))
-    numbers = study.summarise_replications(found).filter(pl.col("replications") > 0)
+    found = study.correlations(measured).filter(pl.col("ties").is_in([ties, NO_TIES]))
+    numbers = summarise_replications(found).filter(pl.col("replications") > 0)
     on_grid = pl.col("reference") == "parameter"
-    distances = random_distances(rng=rng).filter(kind="random")
     bounded = [pl.col(f"{metric}_{ties}").max().alias(metric) for metric in BOUNDED]
-    note_files = measured.filter(pl.col("method").is_in(NOTE_METHODS))
-    return Evidence(
+    evidence = Evidence(
         grid=numbers.filter(on_grid),
         between=numbers.filter(~on_grid),
         orders=study.disagreement(measured, ties=ties),
-        losses=note_files.group_by("dataset", maintain_order=True).agg(bounded),
+        losses=_rows_of_note_methods(measured).group_by("dataset", maintain_order=True).agg(bounded),
         listed=distance_facts(pl.concat(map(all_distances, SIZES))),
-        drawn=distance_facts(distances),
+        drawn=distance_facts(random_distances(rng=rng).filter(kind="random")),
     )
+    rows = []
+    for claim, where, check in CLAIMS:
+        judged = check(evidence)
+        rows.append((claim, where, judged.text, judged.verdict))
+    return pl.DataFrame(rows, schema=["claim", "where", "measured", "verdict"], orient="row")
 
 
 # --- rankings ---

@@ -17,6 +17,7 @@ import polars as pl
 from sdckit.core.cells import NUMBER, converted, polars_column
 from sdckit.core.checks import shortened
 from sdckit.core.registry import method_named
+from sdckit.core.roles import OF_COLUMNS
 from sdckit.core.scenarios import Scenario, checked_scenarios
 from sdckit.core.table import LARGEST_INTEGER, Table
 from sdckit.core.version import VERSION
@@ -160,9 +161,6 @@ ADDED = {  # fields that came later, by the first version that has them
     "calibrate": CALIBRATED,
     **dict.fromkeys(("originals", "moved", "intruder"), CURRENT),
 }
-ROLES = (  # options of `prepare` that an entry keeps; recodings and missing codes have entries of their own
-    *("key", "weights", "by", "untouched", "known", "unknown", "confidential", "unit", "drop"),
-)
 REPEATED = (  # fields of the plan that decide the bytes of the file
     *("method", "parameters", "decimals", "groups", "keep_order", "numbered", "calibrate"),
 )
@@ -333,7 +331,7 @@ def rule_texts(rules: Any) -> list[str]:
 
 def role_entries(roles: Any) -> dict[str, Any]:
     """Return the roles of columns as options of `prepare`, the variables as `columns`."""
-    found = {name: plain(getattr(roles, name), name) for name in ROLES}
+    found = {name: plain(getattr(roles, name), name) for name in OF_COLUMNS}
     return {"columns": list(roles.variables), **found}
 
 

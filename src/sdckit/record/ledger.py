@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from sdckit.core import checks
 from sdckit.core.cells import as_polars
-from sdckit.core.checks import listed, plural, shortened, warn
+from sdckit.core.checks import collect_warnings, listed, plural, shortened, warn
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.scenarios import meets_limit, risk_of
 from sdckit.core.table import Table
@@ -99,7 +99,8 @@ def subtract(
     """
     exact = np.zeros(before.apart.shape, bool), np.zeros(after.apart.shape, bool)
     best = {"guess": 0.0, "constant": 0.0}
-    for partition in [_whole(before, after), *partitions]:
+    whole = Partition(*(np.zeros(len(side.published), np.int64) for side in (before, after)))
+    for partition in [whole, *partitions]:
         hits: dict[str, list[Bools]] = {name: [np.empty(0, bool)] for name in GUESSES | CONSTANTS}
         for cut in _cuts(before, after, partition):
             for found, told in zip(exact, _told(cut, alike=alike), strict=True):
@@ -112,11 +113,6 @@ def subtract(
     cells = int(before.known.sum() + after.known.sum())
     followed = int(exact[0].sum() + exact[1].sum())
     return Differences(cells, float(best["guess"]), float(best["constant"]), followed)
-
-
-def _whole(before: Side, after: Side) -> Partition:
-    """Return the partition that has all records in one group."""
-    return Partition(np.zeros(len(before.published), np.int64), np.zeros(len(after.published), np.int64))
 
 
 @dataclass(frozen=True)
@@ -335,13 +331,11 @@ def find_overlaps(
 ) -> tuple[list[Overlap], list[str]]:
     """Return the overlaps with earlier releases, and the IDs of those whose fingerprints are damaged."""
     table = original.table if original.table is not None else Table(original.values)
-    made: dict[tuple[str, tuple[str, ...]], UInt64s | None] = {}
 
+    @cache
     def ours(what: str, columns: tuple[str, ...]) -> UInt64s | None:
         """Return the fingerprints of the new records by the columns of an earlier release."""
-        if (what, columns) not in made:
-            made[what, columns] = fingerprints(table, columns, secret, what)
-        return made[what, columns]
+        return fingerprints(table, columns, secret, what)
 
     found, broken = [], []
     for entry in entries:
@@ -420,6 +414,40 @@ class Joint:
         return {"metric": self.metric, "value": value, "together_with": list(self.releases)}
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """Risks of a release together with earlier ones, and who left, joined or changed since these."""
+
+    joints: list[Joint]
+    moved: list[Moved]
+
+
+def judge(store: Store, release: Release[Any]) -> Earlier:
+    """Judge a release together with earlier ones of the same records.
+
+    Raise `TogetherMissed` if a limit is missed, or if cells of records that left or joined follow from two
+    files. Warnings announce records that were released before; no note tells who left or joined.
+    """
+    assert release.made_from is not None  # noqa: S101 - it was just made
+    plan, original, pair = release.made_from
+    warned: list[str] = []
+    with collect_warnings(warned):
+        overlaps = earlier_releases(store, original, limited=bool(plan.limits))
+    with collect_warnings(warned):
+        moved = judge_moves(store, plan, original, release, overlaps)
+    joints = measure_together(store, plan, pair, release.disclosure, overlaps)
+    for joint in joints:
+        limit = plan.limits.get(joint.metric)
+        if limit is not None and not meets_limit(joint.value, limit):
+            names = f"{plural(len(joint.releases), 'release')} {shortened(joint.releases)}"
+            raise TogetherMissed(
+                f"together with the earlier {names}, {joint.metric} is {joint.value:.4f}, above {limit:g}, "
+                "so nothing is released; mask more strongly, allow more risk, or hand out the earlier file "
+                "again"
+            )
+    return Earlier(joints, moved)
+
+
 def earlier_releases(store: Store, original: Original, *, limited: bool) -> list[Overlap]:
     """Return the earlier releases that share records with the original; warn of them, and of lost ones.
 
@@ -455,18 +483,6 @@ def _is_unlike(entry: Entry, names: Collection[str]) -> bool:
     return not comparable and not set(names).isdisjoint(entry.variables)
 
 
-def judge_together(
-    store: Store, plan: ReleasePlan, pair: Pair, disclosure: Disclosure, overlaps: Sequence[Overlap]
-) -> list[Joint]:
-    """Return what `measure_together` does; raise `TogetherMissed` if a limit on linkage is missed."""
-    found = measure_together(store, plan, pair, disclosure, overlaps)
-    for joint in found:
-        limit = plan.limits.get(joint.metric)
-        if limit is not None and not meets_limit(joint.value, limit):
-            raise TogetherMissed(_missed_text(joint, limit))
-    return found
-
-
 def measure_together(
     store: Store, plan: ReleasePlan, pair: Pair, disclosure: Disclosure, overlaps: Sequence[Overlap]
 ) -> list[Joint]:
@@ -487,15 +503,6 @@ def measure_together(
         earlier = [one for each in group if (one := known[each.entry.id]) is not None]
         found += _joint_figures(plan, pair, disclosure, earlier)
     return found
-
-
-def _missed_text(joint: Joint, limit: float) -> str:
-    """Return the text of the error for a limit that is missed together with earlier releases."""
-    names = f"{plural(len(joint.releases), 'release')} {shortened(joint.releases)}"
-    return (
-        f"together with the earlier {names}, {joint.metric} is {joint.value:.4f}, above {limit:g}, so "
-        "nothing is released; mask more strongly, allow more risk, or hand out the earlier file again"
-    )
 
 
 def together_note(joints: Iterable[Joint]) -> list[str]:
@@ -670,9 +677,9 @@ def judge_moves(
     for overlap in overlaps:
         if not (len(overlap.left) or len(overlap.joined) or overlap.changed):
             continue
-        ours = _NewFile.of(plan, original, made) if ours is None else ours
+        ours = _new_file(plan, original, made) if ours is None else ours
         try:
-            theirs = _OldFile.read(store, overlap.entry)
+            theirs = _old_file(store, overlap.entry)
         except (DamagedRecord, OSError) as error:
             fact = f"the new release cannot be compared with release {overlap.entry.id}"
             raise DamagedRecord(f"{fact}: {error}") from error
@@ -709,29 +716,21 @@ class _OneFile:
         return numbers_in(self.frame[name], self.na)
 
 
-class _OldFile(_OneFile):
-    """An earlier release, from the private record."""
-
-    @classmethod
-    def read(cls, store: Store, entry: Entry) -> Self:
-        """Read an earlier release; records of version 0.1 have no original values."""
-        frame = files.read(store.published(entry), entry.read_dialect()).frame
-        rows = read_table(store.crosswalk(entry))[crosswalk.ORIGINAL].to_numpy() - 1
-        path = store.originals(entry)
-        originals = None if path is None else read_table(path)
-        fresh = frozenset({entry.roles["unit"], entry.groups, entry.numbered})
-        return cls(frame[np.argsort(rows)], entry.variables, fresh, entry.na, originals)
+def _old_file(store: Store, entry: Entry) -> _OneFile:
+    """Read an earlier release from the private record; records of version 0.1 have no original values."""
+    frame = files.read(store.published(entry), entry.read_dialect()).frame
+    rows = read_table(store.crosswalk(entry))[crosswalk.ORIGINAL].to_numpy() - 1
+    path = store.originals(entry)
+    originals = None if path is None else read_table(path)
+    fresh = frozenset({entry.roles["unit"], entry.groups, entry.numbered})
+    return _OneFile(frame[np.argsort(rows)], entry.variables, fresh, entry.na, originals)
 
 
-class _NewFile(_OneFile):
-    """The release that is judged."""
-
-    @classmethod
-    def of(cls, plan: ReleasePlan, original: Original, made: Release[Any]) -> Self:
-        """Return the file that is about to be named."""
-        frame = as_polars(made.data)[np.argsort(made.rows)]
-        fresh = frozenset({original.roles.unit, plan.groups, plan.numbered})
-        return cls(frame, original.columns, fresh, original.roles.na, original_values(original))
+def _new_file(plan: ReleasePlan, original: Original, made: Release[Any]) -> _OneFile:
+    """Return the file that is about to be named."""
+    frame = as_polars(made.data)[np.argsort(made.rows)]
+    fresh = frozenset({original.roles.unit, plan.groups, plan.numbered})
+    return _OneFile(frame, original.columns, fresh, original.roles.na, original_values(original))
 
 
 def original_values(original: Original) -> pl.DataFrame:
@@ -745,18 +744,14 @@ def _sides(overlap: Overlap, theirs: _OneFile, ours: _OneFile) -> tuple[tuple[Si
     names = [name for name in either if ours.frame[name].dtype.is_numeric()]
     names = [name for name in names if theirs.frame[name].dtype.is_numeric()]
     sides = _side(theirs, names, overlap.left), _side(ours, names, overlap.joined)
+    changed = list(zip(sides, (overlap.changed_earlier, overlap.changed_rows), strict=True))
     for j, name in enumerate(names):
         if theirs.originals is not None and {name} <= set(theirs.masked) & set(ours.masked):
-            old, new = (side.original[rows, j] for side, rows in zip(sides, _changed(overlap), strict=True))
+            old, new = (side.original[rows, j] for side, rows in changed)
             other = (old != new) & ~(np.isnan(old) & np.isnan(new))
-            for side, rows in zip(sides, _changed(overlap), strict=True):
+            for side, rows in changed:
                 side.apart[rows[other], j] = ~np.isnan(side.original[rows[other], j])
     return sides, _partitions(theirs, ours)
-
-
-def _changed(overlap: Overlap) -> tuple[Ints, Ints]:
-    """Return the rows of changed records in the earlier and in the new original."""
-    return overlap.changed_earlier, overlap.changed_rows
 
 
 def _shared(name: str, theirs: _OneFile, ours: _OneFile) -> bool:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import io
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from sdckit.core.cells import as_polars, polars_column
-from sdckit.core.checks import collect_warnings
 from sdckit.core.version import INTRUDER_VERSION
-from sdckit.io import crosswalk
+from sdckit.io import crosswalk, files
 from sdckit.io.atomic import AnyPath, check_target
-from sdckit.io.files import read
-from sdckit.io.formats import DEFAULT, Dialect, suffix_of
+from sdckit.io.csv_table import warn_of_formulas
+from sdckit.io.files import cast_empty_columns, read
+from sdckit.io.formats import CSV_SUFFIXES, DEFAULT, Dialect, suffix_of
 from sdckit.masking import Masking
 from sdckit.metrics.pair import pair_by_row
 from sdckit.record import entry as entries
 from sdckit.record import ledger
 from sdckit.record.entry import cpu_features, digest_of_table, kernels, versions
-from sdckit.record.ledger import Moved, fingerprint_table, judge_moves, original_values
+from sdckit.record.ledger import fingerprint_table, original_values
 from sdckit.record.store import (
     CROSSWALK,
     FINGERPRINTS,
@@ -36,21 +37,26 @@ from sdckit.record.store import (
     utc_now,
     write_private,
 )
-from sdckit.selection.release import Published, ReleaseFile
+from sdckit.selection.release import Published
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
+    from sdckit.io.files import Source
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
-    from sdckit.selection.release import Release, ReleasePlan
+    from sdckit.selection.release import MadeFrom, Measure, Release
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the data of a release come from: a file and its dialect, or a table; and what asked for it."""
+    """Where the data of a release come from: a file and its dialect, or a table; and what asked for it.
 
+    `store` is the private record that keeps the release.
+    """
+
+    store: Store
     command: str
     name: str
     sha256: str | None = None  # None for a table that was no file
@@ -58,118 +64,169 @@ class Origin:
     job: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass
-class Keeper:
-    """Writes the record of one release between the check of its limits and the naming of its file.
+@dataclass(frozen=True)
+class ReleaseFile:
+    """Path and file format of a masked table that will be written.
 
-    Use it in a `with` block: `judge` is called with the finished release, `keep` with its draft. Meanwhile
-    no other process adds a release to the same folder.
+    `source` is the file that the data come from, whose labels and missing codes are kept; `columns` are those
+    that are masked, `whole` those that are written without decimals. The secret file `crosswalk` gets the
+    original row of each published one, and the values of the columns of `key`.
     """
 
-    store: Store
-    plan: ReleasePlan
-    original: Original
-    origin: Origin
-    output: Path
-    id: str | None = None  # of the release, once its record is written
-    joints: list[ledger.Joint] = field(default_factory=list)
-    moved: list[Moved] = field(default_factory=list)
-    _made: Release[Any] | None = None
-    _stack: ExitStack = field(default_factory=ExitStack)
+    path: Path
+    source: Source | None = None
+    columns: Collection[str] = ()
+    whole: Collection[str] = ()
+    dialect: Dialect = DEFAULT
+    overwrite: bool = False
+    crosswalk: Path | None = None
+    key: Sequence[str] = ()
 
-    def __enter__(self) -> Self:
-        return self
+    def draft(self, published: Published) -> AbstractContextManager[Path]:
+        """Write a table under a temporary name, and name it if the `with` block raises no error."""
+        source, same = self.source, published.masking.disclosure
+        if source is not None:
+            names = [name for name in published.data.columns if name not in published.renumbered]
+            source = source.take(published.rows, names)
+            if same.alike:  # else NA, -9 or .a would tell the records of a group apart
+                source = files.without_missing_text(source, self.columns)
+            elif not same.paired:
+                source = files.without_missing_codes(source, self.columns)
+        return files.write_draft(
+            self.path,
+            published.data,
+            source=source,
+            whole=self.whole,
+            dialect=self.dialect,
+            overwrite=self.overwrite,
+        )
 
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
+    def read_back(self, draft: Path, published: Published) -> pl.DataFrame:
+        """Return the table as its readers will read it."""
+        return cast_empty_columns(files.read_draft(draft, self.path, self.dialect).frame, published.data)
 
-    def judge(self, made: Release[Any], pair: Pair) -> list[str]:
-        """Judge a release together with earlier ones of the same records; return notes on that.
+    def crosswalk_draft(self, published: Published) -> AbstractContextManager[Any]:
+        """Write the crosswalk, if one is asked for, under a temporary name."""
+        if self.crosswalk is None:
+            return nullcontext()
+        keys = self.source.frame.select(self.key) if self.source is not None and self.key else None
+        table = crosswalk.crosswalk_table(published.rows, keys)
+        return crosswalk.write_draft(self.crosswalk, table, dialect=self.dialect, overwrite=self.overwrite)
 
-        Raise `TogetherMissed` if a limit is missed, or if cells of records that left or joined follow from
-        two files. Warnings announce records that were released before; no note tells who left or joined.
-        """
-        self._stack.enter_context(self.store.lock())
-        warned: list[str] = []
-        with collect_warnings(warned):
-            overlaps = ledger.earlier_releases(self.store, self.original, limited=bool(self.plan.limits))
-        with collect_warnings(warned):
-            self.moved = judge_moves(self.store, self.plan, self.original, made, overlaps)
-        self.joints = ledger.judge_together(self.store, self.plan, pair, made.disclosure, overlaps)
-        self._made = made
-        return ledger.together_note(self.joints)
 
-    def keep(self, draft: Path) -> Callable[[], None]:
-        """Write the record of the release whose file is `draft`; return a function that removes it again."""
-        made = self._made
-        assert made is not None  # noqa: S101 - `judge` comes before
-        digests = {"published": digest_of_file(draft)}
-        tables = {
-            CROSSWALK: _crosswalk(self.original, made),
-            FINGERPRINTS: fingerprint_table(self.original, self.store.secret()),
-            ORIGINALS: original_values(self.original),
-        }
+def publish(
+    file: ReleaseFile,
+    published: Published,
+    measure: Measure,
+    *,
+    origin: Origin | None = None,
+    report: Callable[[Release[Any], str, list[str]], object] | None = None,
+) -> tuple[Release[Any], str]:
+    """Hand a masked table out, whole or not at all; return the release and its ID in the private record.
 
-        def write_table(name: str) -> Callable[[Path], None]:
-            """Return a function that writes one of the tables and keeps its digest."""
+    `measure` gets the table as it is read back, and raises `LimitsMissed` if it misses a limit.
+    `report(release, digest, notes)` writes what else is published; the notes tell of earlier releases. A
+    working copy has no `origin`, no record and the ID "".
 
-            def write(path: Path) -> None:
-                """Write the table as Parquet."""
-                buffer = io.BytesIO()
-                tables[name].write_parquet(buffer)
-                write_private(path, buffer.getvalue())
-                digests[name] = digest_of_file(path)
+    Nothing gets its name before all that may fail is done; a file whose record could not be written, or a
+    record whose file could not be named, is removed again. No other process adds a release meanwhile.
+    """
+    if origin is not None and suffix_of(file.path) in CSV_SUFFIXES:
+        warn_of_formulas(published.data)
+    one = ""
+    with ExitStack() as held, ExitStack() as undo:
+        with file.draft(published) as draft:
+            digest = digest_of_file(draft)
 
-            return write
+            def unless_named(remove: Callable[[], object]) -> None:
+                """Remove what belongs to the file, unless a signal came after the file had got its name."""
+                if not (file.path.is_file() and digest_of_file(file.path) == digest):
+                    remove()
 
-        def copy(path: Path) -> None:
-            """Copy the published file."""
-            digests["published"] = copy_private(draft, path)
+            with file.crosswalk_draft(published):
+                release = measure(file.read_back(draft, published))
+                earlier = None
+                if origin is not None:
+                    held.enter_context(origin.store.lock())
+                    earlier = ledger.judge(origin.store, release)
+                if report is not None:
+                    report(release, digest, [] if earlier is None else ledger.together_note(earlier.joints))
+            if file.crosswalk is not None:  # it has its name, and the release may not get its own
+                undo.callback(unless_named, partial(file.crosswalk.unlink, missing_ok=True))
+            if origin is not None and earlier is not None:
+                one = _record(draft, file, release, origin, earlier)
+                undo.callback(unless_named, partial(origin.store.remove, one))
+        undo.pop_all()
+    return release, one
 
-        writers = {PUBLISHED + suffix_of(self.output): copy} | {name: write_table(name) for name in tables}
-        found = self.store.add(digests["published"], writers, lambda name: self._entry(name, made, digests))
-        self.id = found.id
-        return lambda: self.store.remove(found.id)
 
-    def _entry(self, name: str, made: Release[Any], digests: dict[str, str]) -> entries.Entry:
-        """Return the entry of the release under an ID, given the digests of the files of its record."""
-        plan, roles, origin = self.plan, self.original.roles, self.origin
-        table = self.original.table
+def _record(
+    draft: Path, file: ReleaseFile, release: Release[Any], origin: Origin, earlier: ledger.Earlier
+) -> str:
+    """Write the private record of the release whose file is `draft`; return its ID."""
+    plan, original, _ = _known(release)
+    roles, table, store = original.roles, original.table, origin.store
+    digests: dict[str, str] = {}
+
+    def writer(name: str, made: pl.DataFrame) -> Callable[[Path], None]:
+        """Return a function that writes a table as Parquet and keeps its digest."""
+
+        def write(path: Path) -> None:
+            """Write the table."""
+            buffer = io.BytesIO()
+            made.write_parquet(buffer)
+            write_private(path, buffer.getvalue())
+            digests[name] = digest_of_file(path)
+
+        return write
+
+    def copy(path: Path) -> None:
+        """Copy the published file."""
+        digests[PUBLISHED] = copy_private(draft, path)
+
+    def entry(name: str) -> entries.Entry:
+        """Return the entry of the release under an ID, once the other files of its record are written."""
         cells = digest_of_table(table) if origin.sha256 is None and table is not None else None
+        suffix = suffix_of(file.path)
+        output = {"name": file.path.name, "suffix": suffix, "sha256": digests[PUBLISHED]}
         return entries.Entry(
             id=name,
             time=utc_now(),
             command=origin.command,
             job=origin.job,
-            input={"name": origin.name, "sha256": origin.sha256, "cells": cells, "rows": self.original.n},
-            output={
-                "name": self.output.name,
-                "suffix": suffix_of(self.output),
-                "sha256": digests["published"],
-                "rows": len(made.rows),
-            },
+            input={"name": origin.name, "sha256": origin.sha256, "cells": cells, "rows": original.n},
+            output=output | {"rows": len(release.rows)},
             **entries.plan_entries(plan),
-            draws=made.draws,
-            entropy=made.entropy.hex(),
+            draws=release.draws,
+            entropy=release.entropy.hex(),
             rules=entries.rule_texts(plan.rules),
-            rules_in_full=entries.rule_texts(made.disclosure.rules),
+            rules_in_full=entries.rule_texts(release.disclosure.rules),
             roles=entries.role_entries(roles),
             recode={one.column: str(one) for one in roles.recode},
             na=list(roles.na),
             dialect=entries.dialect_entries(origin.dialect),
             limits=dict(plan.limits),
             scenarios=entries.scenario_entries(plan.scenarios),
-            measured=measured_figures(made.evaluation) + [joint.to_dict() for joint in self.joints],
-            paired=made.disclosure.paired,
+            measured=measured_figures(release.evaluation) + [joint.to_dict() for joint in earlier.joints],
+            paired=release.disclosure.paired,
             versions=versions(),
             kernels=kernels(),
             cpu=cpu_features(),
             crosswalk={"sha256": digests[CROSSWALK]},
             fingerprints={"sha256": digests[FINGERPRINTS]},
             originals={"sha256": digests[ORIGINALS]},
-            moved=[one.to_dict() for one in self.moved],
+            moved=[one.to_dict() for one in earlier.moved],
             intruder=INTRUDER_VERSION,
         )
+
+    tables = {
+        CROSSWALK: _crosswalk(original, release),
+        FINGERPRINTS: fingerprint_table(original, store.secret()),
+        ORIGINALS: original_values(original),
+    }
+    writers: dict[str, Callable[[Path], None]] = {PUBLISHED + suffix_of(file.path): copy}
+    writers |= {name: writer(name, made) for name, made in tables.items()}
+    return store.add(digest_of_file(draft), writers, entry).id
 
 
 def measured_figures(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -198,9 +255,7 @@ def publish_release(
     release: Release[Any], path: AnyPath, private: AnyPath | None = None, *, overwrite: bool = False
 ) -> str:
     """Write a release and its private record; return the ID of the record. See `Release.publish`."""
-    if release.made_from is None:
-        raise ValueError("this release does not know the data it was made from; make it with release()")
-    plan, original, pair = release.made_from
+    plan, original, pair = _known(release)
     _require_unchanged(release.data, pair)
     output = Path(path)
     check_target(output, overwrite)
@@ -208,20 +263,25 @@ def publish_release(
     require_apart(store, output)
     store.check()
     frame = as_polars(release.data)
-    origin = Origin("publish", "a table")
-    with Keeper(store, plan, original, origin, output) as keeper:
-        keeper.judge(release, pair)
-        file = ReleaseFile(
-            output,
-            whole=original.columns if plan.decimals == 0 else (),
-            overwrite=overwrite,
-            before_naming=keeper.keep,
-        )
-        published = Published(Masking(frame, [], release.disclosure), release.rows)
-        with file.store(published) as written:
-            _require_same_values(output, written, frame, original.columns)
-    assert keeper.id is not None  # noqa: S101 - the record was written before the file got its name
-    return keeper.id
+    file = ReleaseFile(output, whole=original.columns if plan.decimals == 0 else (), overwrite=overwrite)
+
+    def as_measured(written: pl.DataFrame) -> Release[Any]:
+        """Return the release; raise ValueError if masked values are not read back as they were measured."""
+        for name in original.columns:
+            if not _same_values(written, frame, name):
+                fact = f"'{output}' does not hold the values of {name!r} as they were measured"
+                raise ValueError(f"{fact}; use another format")
+        return release
+
+    published = Published(Masking(frame, [], release.disclosure), release.rows)
+    return publish(file, published, as_measured, origin=Origin(store, "publish", "a table"))[1]
+
+
+def _known(release: Release[Any]) -> MadeFrom:
+    """Return what a release was made from; raise ValueError if it does not know."""
+    if release.made_from is None:
+        raise ValueError("this release does not know the data it was made from; make it with release()")
+    return release.made_from
 
 
 def _require_unchanged(data: Any, pair: Pair) -> None:
@@ -229,15 +289,6 @@ def _require_unchanged(data: Any, pair: Pair) -> None:
     rows = None if pair.places is None else np.argsort(pair.places)
     if not np.array_equal(pair_by_row(pair.original, data, rows=rows).masked, pair.masked, equal_nan=True):
         raise ValueError("the table was changed since it was measured; make the release again")
-
-
-def _require_same_values(path: Path, written: Any, frame: pl.DataFrame, columns: Any) -> None:
-    """Raise ValueError if masked values are not read back as they were measured."""
-    for name in columns:
-        if not _same_values(written, frame, name):
-            raise ValueError(
-                f"'{path}' does not hold the values of {name!r} as they were measured; use another format"
-            )
 
 
 def _same_values(written: pl.DataFrame, frame: pl.DataFrame, name: str) -> bool:

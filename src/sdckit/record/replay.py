@@ -10,11 +10,10 @@ from sdckit.io import files
 from sdckit.io.formats import suffix_of
 from sdckit.metrics.original import Original
 from sdckit.record.entry import differences, digest_of_table
+from sdckit.record.publish import ReleaseFile
 from sdckit.record.store import digest_of_file
-from sdckit.selection.release import ReleaseFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from sdckit.io.files import Source
@@ -87,10 +86,9 @@ def replay(store: Store, one: str, data: Path, output: Path, *, overwrite: bool 
         whole=entry.variables if entry.decimals == 0 else (),
         dialect=entry.read_dialect(),
         overwrite=overwrite,
-        before_naming=lambda draft: _require_same(entry, draft),
     )
-    with file.store(published):
-        pass
+    with file.draft(published) as draft:
+        _require_same(entry, draft)
     return entry
 
 
@@ -116,10 +114,10 @@ def _draw_again(entry: Entry, source: Source) -> Published:
     return plan.publish(plan.mask(original, generator), original, secret)
 
 
-def _require_same(entry: Entry, draft: Path) -> Callable[[], None]:
+def _require_same(entry: Entry, draft: Path) -> None:
     """Raise `NotRepeated` unless the draft has the digest of the published file; name what differs."""
     if digest_of_file(draft) == entry.output["sha256"]:
-        return lambda: None  # nothing to undo
+        return
     changed = differences(entry)
     why = f"what differs: {listed(changed)}" if changed else "no difference of versions or CPU is known"
     raise NotRepeated(

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 NONE: Mapping[str, str] = MappingProxyType({})
 UNNAMED = "the masked file"
+AS_WRITTEN = "Every figure of the release was measured on the file as written."
 # Default axes of the risk-utility map.
 LOSS, RISK = (registry.shown_metrics("headline", family=family)[0].name for family in ("loss", "risk"))
 
@@ -77,10 +78,11 @@ def report_on_evaluation(
     `limits` are those that the file was checked to meet.
     """
     named = UNNAMED if name == UNNAMED else f"{UNNAMED} {name}"
+    size = f", {pair.original.n:,} records and {pair.p} {plural(pair.p, 'variable')}" if pair else ""
     return report(
         title=f"Loss and risk of {name}",
         done=[
-            f"{named[0].upper()}{named[1:]} was compared with its original{_size_text(pair)}.",
+            f"{named[0].upper()}{named[1:]} was compared with its original{size}.",
             *([f"It meets {limits_text(limits, title_of)}."] if limits else []),
         ],
         evaluation=result,
@@ -176,7 +178,7 @@ def report_on_sweep(
         )
     return report(
         title=f"{'A release' if release else 'Maskings'} of {name}",
-        done=[*done, *_release_sentence(release)],
+        done=[*done, *([AS_WRITTEN] if release else [])],
         points=map_points(
             settings, own_settings=found.settings, choice=choice, records=found.records, release=release
         ),
@@ -204,8 +206,11 @@ def _public_settings(found: Sweep, release: Evaluation | None = None) -> pl.Data
 
 def _points_of_files(results: Mapping[str, Evaluation]) -> pl.DataFrame:
     """Return the values of masked files as they may be published, each file in place of a method."""
-    values = {name: _values_by_metric(public_evaluation(result)) for name, result in results.items()}
-    return pl.DataFrame([{"method": name, "parameters": "", **found} for name, found in values.items()])
+    rows = []
+    for name, result in results.items():
+        values = public_evaluation(result).summary.select("metric", "value").rows()
+        rows.append({"method": name, "parameters": "", **dict(values)})
+    return pl.DataFrame(rows)
 
 
 def map_of_files(results: Mapping[str, Evaluation], records: int) -> Any:
@@ -285,7 +290,7 @@ def report_on_choice(
         choice = choice.public(release)
     done = [
         *_search_sentences(choice),
-        *_release_sentence(release),
+        AS_WRITTEN,
         f"It took {draws_text(draws)} to meet the limits.",
     ]
     return report(
@@ -372,27 +377,10 @@ def _unrelated_level(loss: str, records: int, release: Evaluation | None) -> flo
     return None if formula is None else formula(records)
 
 
-def _values_by_metric(result: Evaluation) -> dict[str, float]:
-    """Return the whole-file value of each metric by name."""
-    return dict(result.summary.select("metric", "value").rows())
-
-
 def _method_titles(settings: pl.DataFrame) -> str:
     """Return the titles of all methods in a table as text, such as "MDAV, noise and rank swapping"."""
     names = [title_of(name) for name in settings["method"].unique(maintain_order=True)]
     return listed(names)
-
-
-def _release_sentence(release: Evaluation | None) -> list[str]:
-    """Return a sentence saying that the release was measured as written; nothing without a release."""
-    return [] if release is None else ["Every figure of the release was measured on the file as written."]
-
-
-def _size_text(pair: Pair | None) -> str:
-    """Return the numbers of records and variables as text; empty without data."""
-    if pair is None:
-        return ""
-    return f", {pair.original.n:,} records and {pair.p} {plural(pair.p, 'variable')}"
 
 
 def _facts_with_versions(facts: Mapping[str, str]) -> dict[str, str]:

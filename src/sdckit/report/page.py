@@ -132,7 +132,11 @@ def measured_headlines(
     """Return the main loss and risk, those of the axes if any, suppressed cells, uniques, what is limited."""
     rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
     names = _headline_metrics(rows, axes)
-    others = [*_suppressed(rows), *limits, *_uniques(evaluation)]
+    gone = [metric.name for metric in shown_metrics("headline") if metric.needs == "places"]
+    suppressed = [name for name in gone if name in rows and rows[name]["value"]]
+    # Unique records only where some column is known and published unmasked.
+    uniques = ["uniques"] if evaluation.parts.get("uniques", {}).get("floor", 0.0) > 0 else []
+    others = [*suppressed, *limits, *uniques]
     names += dict.fromkeys(name for name in others if name in rows and name not in names)
     found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
     return _headlines_of(found, limits, evaluation)
@@ -161,17 +165,6 @@ def _headlines_of(
         for place, (family, name, value, level) in enumerate(found)
         if value is not None
     ]
-
-
-def _suppressed(rows: Mapping[str, Any]) -> list[str]:
-    """Return the name of the share of suppressed cells, if there are any."""
-    gone = [metric.name for metric in shown_metrics("headline") if metric.needs == "places"]
-    return [name for name in gone if name in rows and rows[name]["value"]]
-
-
-def _uniques(evaluation: Evaluation) -> list[str]:
-    """Return the name of the share of unique records, if some column is known and published unmasked."""
-    return ["uniques"] if evaluation.parts.get("uniques", {}).get("floor", 0.0) > 0 else []
 
 
 def _headline_metrics(rows: Mapping[str, Any], axes: Sequence[str]) -> list[str]:

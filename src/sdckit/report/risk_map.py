@@ -352,14 +352,14 @@ def map_chart(points: Points | None) -> alt.LayerChart:
             "a map needs a bounded loss and a risk; measure one of each, such as brmae and linkage"
         )
     axes = f"{label(points.risk)} against {label(points.loss)}"
-    import altair as alt  # noqa: PLC0415 - slow to import
-
-    from sdckit.report.charts import OfflineLayers  # noqa: PLC0415 - it imports altair
-
     spec = risk_map(points)
     for layer in spec["layer"]:
         if layer.get("name") == "points":
             _add_legend(layer["encoding"], points)
+    import altair as alt  # noqa: PLC0415 - slow to import
+
+    from sdckit.report.offline_charts import OfflineLayers  # noqa: PLC0415 - it imports altair
+
     return OfflineLayers(
         layer=[charts.altair_chart(layer) for layer in spec["layer"]],
         data=spec["data"],

@@ -6,6 +6,7 @@ import math
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from sdckit.core.roles import SEVERAL
 from sdckit.io.formats import CSV_SUFFIXES, EXCEL_SUFFIXES, LABELLED_SUFFIXES, suffix_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ NOTES = dict.fromkeys(CSV_SUFFIXES + EXCEL_SUFFIXES, CSV_NOTE) | dict.fromkeys(L
 DIALECT = "# The command writes CSV as the original is written; this script with commas and decimal points.\n"
 MORE = "# The command also writes {names}.\n"
 WRITTEN = ("delimiter", "decimal_comma", "encoding")  # keys of [input] on how CSV is written
-SEVERAL = ("columns", "key", "by", "untouched", "known", "unknown", "confidential", "drop")
 SINGLE = ("weights", "unit")
 ONLY_COMMAND = (("output", "report"), ("private", "crosswalk"), ("private", "private_report"))
 
@@ -50,7 +50,7 @@ def python_text(job: Job) -> str:
     content = job.content
     output, private = (content.get(section, {}) for section in ("output", "private"))
     data, dialect = content["input"]["data"], _dialect(content["input"])
-    imports = ["from sdckit.io.dialect import Dialect"] if dialect else []
+    imports = ["from sdckit.io.formats import Dialect"] if dialect else []
     text = SCRIPT.format(
         imports="\n".join([*imports, "from sdckit.io.files import read"]),
         note=NOTES.get(suffix_of(PurePath(data)), "As the commands read it."),

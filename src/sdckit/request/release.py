@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, randomness
@@ -13,14 +13,15 @@ from sdckit.engines.files import read_folder
 from sdckit.io import atomic, crosswalk, files
 from sdckit.metrics.doubts import unchanged_cells
 from sdckit.metrics.evaluation import privacy_notes
-from sdckit.record.publish import Keeper, Origin
+from sdckit.record import publish as record
+from sdckit.record.publish import Origin, ReleaseFile
 from sdckit.record.replay import check_input
 from sdckit.record.store import Store, digest_of_file, require_apart
 from sdckit.request.checks import check_output
 from sdckit.request.options import OPTIONS
 from sdckit.request.results import Result, file_facts
 from sdckit.request.toml import job_of_request, job_text, public_job_text, write_job
-from sdckit.selection.release import ReleaseFile, make_release, summary_of
+from sdckit.selection.release import make_release, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -236,36 +237,35 @@ def publish(work: Work, plan: ReleasePlan, original: Original, choice: Choice | 
     """
     request, source = work.request, work.source
     file, notes, summary = _file(work, plan, original), list[str](), {}
-    with _keeper(work, plan, original) as keeper:
+    origin = _origin(work, plan)
 
-        def add_notes_and_reports(made: Release[Any], pair: Pair) -> None:
-            """Judge a release with earlier ones, collect notes on it and its summary, write its reports."""
-            joint = keeper.judge(made, pair) if keeper else ()
-            if keeper:
-                work.listener.ready()  # warns of records released before: before the file is written
-            notes.extend([*_release_notes(work, plan, made, pair), *joint, *_order_notes(plan, file)])
-            notes.append(f"wrote {file.path}")
-            told = replace(made.evaluation, notes=(*made.evaluation.notes, *joint))  # who signs must know
-            found = Measured(
-                pair, made.evaluation, file.path.name, file.hashes[-1], source.sha256, plan.in_place
-            )
+    def add_notes_and_reports(made: Release[Any], digest: str, joint: list[str]) -> None:
+        """Collect notes on a release, `joint` ones with earlier releases, and its summary; write reports."""
+        assert made.made_from is not None  # noqa: S101 - it was just made
+        pair = made.made_from.pair
+        if origin is not None:
+            work.listener.ready()  # warns of records released before: before the file is written
+        notes.extend([*_release_notes(work, plan, made, pair), *joint, *_order_notes(plan, file)])
+        notes.append(f"wrote {file.path}")
+        told = replace(made.evaluation, notes=(*made.evaluation.notes, *joint))  # who signs must know
+        found = Measured(pair, made.evaluation, file.path.name, digest, source.sha256, plan.in_place)
 
-            def make_page(build: Any, one: Summary) -> Any:
-                """Return the HTML report on the masked file, or on the choice of its masking."""
-                about = {"pair": pair, "summary": one, "job": work.job}
-                about |= {"facts": work.checked.facts(pair.columns)}
-                if choice is None:
-                    return build.report_on_evaluation(told, name=file.path.name, **about)
-                return build.report_on_choice(choice, told, name=request.data.name, draws=made.draws, **about)
+        def make_page(build: Any, one: Summary) -> Any:
+            """Return the HTML report on the masked file, or on the choice of its masking."""
+            about = {"pair": pair, "summary": one, "job": work.job}
+            about |= {"facts": work.checked.facts(pair.columns)}
+            if choice is None:
+                return build.report_on_evaluation(told, name=file.path.name, **about)
+            return build.report_on_choice(choice, told, name=request.data.name, draws=made.draws, **about)
 
-            notes.extend(write_reports(request, found, make_page))
-            if request.as_json:
-                summary.update(found.summary(private=False).to_dict())
+        notes.extend(write_reports(request, found, make_page))
+        if request.as_json:
+            summary.update(found.summary(private=False).to_dict())
 
-        store = replace(file, before_naming=keeper.keep).store if keeper else file.store
-        made = make_release(plan, original, rng=request.seed, store=store, report=add_notes_and_reports)
-    if keeper:
-        notes.append(f"recorded as release {keeper.id} in the private record '{keeper.store.folder}'")
+    write = partial(record.publish, file, origin=origin, report=add_notes_and_reports)
+    made, one = make_release(plan, original, rng=request.seed, hand_out=write)
+    if origin is not None:
+        notes.append(f"recorded as release {one} in the private record '{origin.store.folder}'")
     if file.crosswalk is not None:
         fact = f"'{file.crosswalk}' says which original row each published row comes from"
         warn(f"{fact}; keep it secret, and never beside the release")
@@ -285,8 +285,9 @@ def write_unmeasured(work: Work, plan: ReleasePlan, original: Original) -> Resul
     """Mask and write a file without measuring it."""
     file = _file(work, plan, original)
     made = plan.mask(original, randomness.generator(work.request.seed))
-    with file.store(plan.publish(made, original)) as written:
-        note = columns_note(original.columns, work.source.frame.columns, written.columns)
+    published = plan.publish(made, original)
+    with file.draft(published):
+        note = columns_note(original.columns, work.source.frame.columns, published.data.columns)
     work.listener.ready()
     unmeasured = "nothing was measured; sdckit evaluate measures the file"
     return Result(work.request, notes=[*made.notes, note, f"wrote {file.path}", unmeasured])
@@ -306,14 +307,13 @@ def _file(work: Work, plan: ReleasePlan, original: Original) -> ReleaseFile:
     )
 
 
-def _keeper(work: Work, plan: ReleasePlan, original: Original) -> AbstractContextManager[Keeper | None]:
-    """Return what keeps the record of a file that is handed out; of None for a working copy."""
+def _origin(work: Work, plan: ReleasePlan) -> Origin | None:
+    """Return where a file that is handed out comes from, for its record; None for a working copy."""
     if plan.in_place:
-        return nullcontext()
-    source, request = work.source, work.request
-    job = job_of_request(request, columns=source.frame.columns)
-    origin = Origin(job.command, source.path.name, source.sha256, source.dialect, dict(job.content))
-    return Keeper(Store.at(request.private), plan, original, origin, request.output)
+        return None
+    source, store = work.source, Store.at(work.request.private)
+    job = job_of_request(work.request, columns=source.frame.columns)
+    return Origin(store, job.command, source.path.name, source.sha256, source.dialect, dict(job.content))
 
 
 def _release_notes(work: Work, plan: ReleasePlan, made: Release[Any], pair: Pair) -> list[str]:

@@ -12,11 +12,11 @@ import numpy as np
 from sdckit.arrays import Floats, Ints
 from sdckit.core import checks
 from sdckit.core.cells import NUMBER, converted, polars_column
-from sdckit.core.registry import metric
 from sdckit.kernels.candidates import no_facts
 from sdckit.kernels.jit import kernel
+from sdckit.metrics.pair import metric
 from sdckit.risk.beside import row_orders
-from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, score_of_file, standardised
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, once, score_of_file, standardised
 from sdckit.risk.facts import (
     TO_MASKED,
     aligned_column,
@@ -402,4 +402,3 @@ def attribute(original: Any, masked: Any) -> float:
     >>> sdc.attribute(sdc.prepare(data, columns="size", confidential="debt"), masked)
     0.5
     """
-    return measured("attribute", original, masked)

@@ -16,15 +16,15 @@ import polars as pl
 
 from sdckit.arrays import Bools, Floats, Ints, UInt64s
 from sdckit.core.cells import number_values
-from sdckit.core.registry import METRICS, parameter_value
 from sdckit.kernels.jit import kernel
 from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.sums import powers_of_two, whitening_axes
-from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from sdckit.metrics.pair import Pair
 
 REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
 TYPICAL = 1_000  # records from which the typical value of a column is taken
@@ -72,14 +72,6 @@ def last_value(store: dict[str, Any], name: str, key: Any, compute: Callable[[],
 def known_files(pair: Pair) -> tuple[Floats, Floats]:
     """Return the variables that the intruder knows, of the original and of the masked file."""
     return known_columns(pair, pair.original.values), known_columns(pair, pair.masked)
-
-
-def measured(name: str, original: Any, masked: Any, **options: Any) -> float:
-    """Return a risk of two tables, by the name of its metric and with options that are checked."""
-    metric = METRICS[name]
-    known = {one.name: one for one in metric.parameters}
-    checked = {what: parameter_value(known[what], value) for what, value in options.items()}
-    return metric.score(pair_of(original, masked), **checked).value.overall
 
 
 def mean_or_nan(values: Floats | Bools) -> float:

@@ -508,7 +508,7 @@ def published_classes(pair: Pair, cases: str = "abcde") -> Ints:
 def known_unmasked(pair: Pair) -> list[str]:
     """Return the names of the known columns that are published unmasked."""
     whole = pair.whole or pair
-    names = whole.original.table_names if whole.table is None else whole.table.names
+    names = whole.published
     return untouched_names(whole.original, names, whole.disclosure.columns)
 
 

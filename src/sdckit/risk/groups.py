@@ -10,11 +10,11 @@ import numpy as np
 
 from sdckit.core import checks, registry
 from sdckit.core.cells import Uniques, class_numbers, class_sizes, number_values, uniques_of
-from sdckit.core.registry import Parameter, metric
-from sdckit.metrics.pair import divide_or_nan, record_means
+from sdckit.core.registry import Parameter
+from sdckit.metrics.pair import divide_or_nan, metric, record_means
 from sdckit.metrics.publishable import PERCENT
 from sdckit.metrics.score import Score, Values
-from sdckit.risk.distances import OVERVIEW, RISK, measured
+from sdckit.risk.distances import OVERVIEW, RISK
 from sdckit.risk.facts import known_unmasked, published_classes
 
 if TYPE_CHECKING:
@@ -153,7 +153,6 @@ def dominance(original: Any, masked: Any, *, percent: float = PERCENT) -> float:
     >>> sdc.dominance([1.0, 1.0, 1.0, 2.0, 3.0, 100.0], [1.0, 1.0, 1.0, 35.0, 35.0, 35.0])
     0.5
     """
-    return measured("dominance", original, masked, percent=percent)
 
 
 # --- unique records --------------------------------------------------------------------------------------
@@ -235,4 +234,3 @@ def uniques(original: Any, masked: Any) -> float:
     >>> sdc.uniques(data, data)
     0.25
     """
-    return measured("uniques", original, masked)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sdckit.core import checks, registry
-from sdckit.core.registry import Parameter, metric
+from sdckit.core.registry import Parameter
 from sdckit.kernels.sums import spread, standardise
-from sdckit.metrics.pair import Pair, divide_or_nan, pooled_means, record_means
+from sdckit.metrics.pair import Pair, divide_or_nan, metric, pooled_means, record_means
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
-from sdckit.risk.distances import RISK, mean_or_nan, measured, permutations
+from sdckit.risk.distances import RISK, mean_or_nan, permutations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -198,7 +198,6 @@ def sdid(
     >>> sdc.sdid([1, 2, 3, 4], [1.0, 2.01, 3.5, 2.0])
     0.5
     """
-    return measured("sdid", original, masked, k=k, scale=scale, level=level)
 
 
 def score_rid(
@@ -349,7 +348,6 @@ def rid(original: Any, masked: Any, *, half_width: str = "full") -> float:
     >>> round(sdc.rid(x, np.where(x <= 50, x + 4.5, x)), 2)
     0.76
     """
-    return measured("rid", original, masked, half_width=half_width)
 
 
 # --- intervals that widen for outliers -------------------------------------------------------------------
@@ -592,4 +590,3 @@ def rmdid(
     >>> sdc.rmdid(x, np.where(x < 5, 4 - x, x))
     0.8
     """
-    return measured("rmdid", original, masked, k=k, k2=k2, rule=rule, seed=seed)

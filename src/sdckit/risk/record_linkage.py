@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core.checks import plural
-from sdckit.core.registry import Parameter, metric
+from sdckit.core.registry import Parameter
 from sdckit.kernels.candidates import take
+from sdckit.metrics.pair import metric
 from sdckit.metrics.score import LOOKED_UP, QuerySample
 from sdckit.risk import intruder
 from sdckit.risk.attacks import ALL, BOTH, NEAREST, OUTLIERS, explain_linkage, score_attack, score_linkage
 from sdckit.risk.beside import row_orders
-from sdckit.risk.distances import HANDBOOK, OF_ROWS, known_files, measured, once, score_of_file
+from sdckit.risk.distances import HANDBOOK, OF_ROWS, known_files, once, score_of_file
 from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, facts_of, fits, require_tied_rows
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import DISTANCES
@@ -119,7 +120,6 @@ def linkage(original: Any, masked: Any, *, direction: str = BOTH, attacks: str =
     >>> sdc.linkage([2.0, 4.0, 1.0, 3.0], [1.5, 3.5, 1.5, 3.5])
     0.5
     """
-    return measured("linkage", original, masked, direction=direction, attacks=attacks)
 
 
 @metric(
@@ -162,7 +162,6 @@ def linkage_outliers(
     >>> sdc.linkage_outliers([1.0, 2.0, 3.0, 40.0], [2.0, 3.0, 1.0, 41.0])
     1.0
     """
-    return measured("linkage_outliers", original, masked, direction=direction, attacks=attacks, share=share)
 
 
 # --- sure links ------------------------------------------------------------------------------------------
@@ -307,7 +306,6 @@ def linkage_sure(original: Any, masked: Any) -> float:
     >>> sdc.linkage_sure([2.0, 4.0, 1.0, 3.0], [2.0, 4.0, 1.0, 3.0])
     1.0
     """
-    return measured("linkage_sure", original, masked)
 
 
 # --- single attacks -------------------------------------------------------------------------------------
@@ -362,7 +360,6 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     >>> sdc.dbrl([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
     0.5
     """
-    return measured("dbrl", original, masked, direction=direction, places=places)
 
 
 @metric(
@@ -405,7 +402,6 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     >>> sdc.dbrl_mahalanobis([1.0, 2.0, 3.0, 4.0], [1.2, 2.2, 3.8, 4.1])
     0.75
     """
-    return measured("dbrl_mahalanobis", original, masked, direction=direction, places=places)
 
 
 @metric(
@@ -444,7 +440,6 @@ def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, place
     >>> sdc.dbrl_rank([1.0, 2.0, 3.0, 4.0], [10.0, 200.0, 3000.0, 40000.0])
     1.0
     """
-    return measured("dbrl_rank", original, masked, direction=direction, places=places)
 
 
 @metric(
@@ -492,7 +487,6 @@ def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: 
     >>> sdc.window([1.0, 2.0, 3.0, 4.0], [2.0, 1.0, 4.0, 3.0], within=0.25)
     0.41666666666666663
     """
-    return measured("window", original, masked, direction=direction, within=within)
 
 
 @metric(
@@ -543,4 +537,3 @@ def matching(
     >>> sdc.matching([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
     0.5
     """
-    return measured("matching", original, masked, direction=direction, distance=distance)

@@ -9,9 +9,9 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.cells import class_sizes, converted_numbers, number_values, polars_column
-from sdckit.core.registry import metric
 from sdckit.kernels.candidates import Side, count_candidates, count_nearest, no_facts, take
-from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, row_marks, score_of_file, standardised
+from sdckit.metrics.pair import metric
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, once, row_marks, score_of_file, standardised
 from sdckit.risk.facts import (
     DIRECTIONS,
     TO_ORIGINAL,
@@ -524,4 +524,3 @@ def linkage_units(original: Any, masked: Any) -> float:
     >>> sdc.linkage_units(sdc.prepare(data, columns="sales", unit="firm"), masked)
     1.0
     """
-    return measured("linkage_units", original, masked)

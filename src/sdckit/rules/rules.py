@@ -394,10 +394,6 @@ class RepairCounts(NamedTuple):
         lost = int((gone & seen).sum())
         return cls(int(seen.sum()), int(((before != after) & seen).sum()) - lost, lost, int(gone.sum()))
 
-    def plus(self, other: RepairCounts) -> RepairCounts:
-        """Return the counts of two parts of a file together."""
-        return RepairCounts(*(a + b for a, b in zip(self, other, strict=True)))
-
 
 def repair_notes(found: Rules, counts: RepairCounts) -> list[str]:
     """Return sentences on how many masked cells a repair changed and how many it suppressed."""

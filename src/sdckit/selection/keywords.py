@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -19,21 +20,30 @@ from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.choice import Choice  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.microdata import Microdata
-from sdckit.selection.release import (
-    TRIES,
-    Release,
-)
+from sdckit.selection.release import TRIES, Release
 from sdckit.selection.sweep_result import Sweep  # noqa: TC001 - typing.get_type_hints looks for it
 
 Frame = TypeVar("Frame")
 
 
-@overload
-def mask(data: list[Any] | tuple[Any, ...], method: str, **options: Any) -> Floats: ...  # an array
+def _called(name: str, data: Any, given: dict[str, Any]) -> Any:
+    """Call a method of `Microdata` with all arguments of a function, which states the roles, too."""
+    given = given | {"intruders": given.get("scenarios")}
+    method = getattr(Microdata, name)
+    roles, options = (
+        {one: given[one] for one in signature(function).parameters if one in given}
+        for function in (Microdata, method)
+    )
+    options |= options.pop("parameters", {})  # those of a masking method
+    return method(Microdata(data, **roles), **options)
 
 
 @overload
-def mask(data: Any, method: str, *, output: AnyPath, overwrite: bool = False, **options: Any) -> Path: ...
+def mask(data: list[Any] | tuple[Any, ...], method: str, **options: Any) -> Floats: ...
+
+
+@overload
+def mask(data: Any, method: str, *, output: AnyPath, **options: Any) -> Path: ...
 
 
 @overload
@@ -41,32 +51,7 @@ def mask(data: PreparedTable, method: str, **options: Any) -> Any: ...  # of the
 
 
 @overload
-def mask(
-    data: Frame,
-    method: str,
-    *,
-    columns: str | Sequence[str] | None = None,
-    key: str | Sequence[str] | None = None,
-    weights: str | None = None,
-    by: str | Sequence[str] | None = None,
-    rng: Any = None,
-    decimals: int | str | None = None,
-    na: Any = None,
-    untouched: str | Sequence[str] | None = None,
-    known: str | Sequence[str] | None = None,
-    unknown: str | Sequence[str] | None = None,
-    confidential: str | Sequence[str] | None = None,
-    unit: str | None = None,
-    drop: str | Sequence[str] | None = None,
-    recode: Mapping[str, Any] | None = None,
-    rules: Any = None,
-    groups: str | None = None,
-    engine: str | None = None,
-    memory: int | str | None = None,
-    master: str | None = None,
-    scratch: AnyPath | None = None,
-    **parameters: Any,
-) -> Frame: ...
+def mask(data: Frame, method: str, **options: Any) -> Frame: ...
 
 
 def mask(
@@ -124,26 +109,7 @@ def mask(
     where: Any = Settings.of(engine, memory=memory, master=master, scratch=scratch)
     if is_path(data) and output is None:
         raise ValueError("the data are a file and there is no output; name the file to write with output=")
-    stated = Microdata(
-        data,
-        columns=columns,
-        key=key,
-        weights=weights,
-        by=by,
-        na=na,
-        untouched=untouched,
-        known=known,
-        unknown=unknown,
-        confidential=confidential,
-        unit=unit,
-        drop=drop,
-        recode=recode,
-        rules=rules,
-        engine=where,
-    )
-    return stated.mask(
-        method, rng=rng, decimals=decimals, groups=groups, output=output, overwrite=overwrite, **parameters
-    )
+    return _called("mask", data, locals() | {"engine": where})
 
 
 def evaluate(
@@ -233,43 +199,13 @@ def evaluate(
     where: Any = Settings.of(engine, memory=memory, master=master, scratch=scratch)
     if together and scenarios:
         raise ValueError("scenarios are for one release and together is True; leave one of them out")
-    stated = Microdata(
-        original,
-        columns=columns,
-        key=key,
-        weights=weights,
-        by=by,
-        na=na,
-        untouched=untouched,
-        known=known,
-        unknown=unknown,
-        confidential=confidential,
-        unit=unit,
-        drop=drop,
-        estimates=estimates,
-        rules=rules,
-        intruders=scenarios,
-        ties=ties,
-        missing=missing,
-        engine=where,
-    )
     masking: Any = Method(
         made_by or method, window=window, stratified=stratified, paired=paired, **(parameters or {})
     )
     if disclosure is not None:
         masking = _only_disclosure(disclosure, masking, rules)
-    return stated.evaluate(
-        masked,
-        made_by=masking,
-        metrics=metrics,
-        rows=rows,
-        per_record=per_record,
-        together=together,
-        known_share=known_share,
-        sample_queries=sample_queries,
-        rng=rng,
-        progress=progress,
-    )
+    found: Evaluation = _called("evaluate", original, locals() | {"engine": where, "made_by": masking})
+    return found
 
 
 def _only_disclosure(disclosure: Any, method: Method, rules: Any) -> Any:
@@ -342,40 +278,8 @@ def sweep(
     >>> found.table.select("parameters", "value").rows()
     [('k=2', 0.16666666666666666), ('k=3', 0.2222222222222222)]
     """
-    stated = Microdata(
-        original,
-        columns=columns,
-        key=key,
-        weights=weights,
-        by=by,
-        na=na,
-        untouched=untouched,
-        known=known,
-        unknown=unknown,
-        confidential=confidential,
-        unit=unit,
-        drop=drop,
-        recode=recode,
-        estimates=estimates,
-        rules=rules,
-        ties=ties,
-        missing=missing,
-        name=name,
-    )
-    return stated.sweep(
-        plan,
-        metrics=metrics,
-        replications=replications,
-        draws=draws,
-        per_variable=per_variable,
-        detail=detail,
-        sample_queries=sample_queries,
-        rng=rng,
-        workers=workers,
-        folder=folder,
-        overwrite=overwrite,
-        progress=progress,
-    )
+    found: Sweep = _called("sweep", original, locals())
+    return found
 
 
 def recommend(
@@ -441,39 +345,8 @@ def recommend(
     >>> choice.point.parameters, choice.maskings
     ('k=5', 6)
     """
-    stated = Microdata(
-        original,
-        columns=columns,
-        key=key,
-        weights=weights,
-        by=by,
-        na=na,
-        untouched=untouched,
-        known=known,
-        unknown=unknown,
-        confidential=confidential,
-        unit=unit,
-        drop=drop,
-        recode=recode,
-        estimates=estimates,
-        rules=rules,
-        intruders=scenarios,
-        ties=ties,
-        missing=missing,
-    )
-    return stated.recommend(
-        max_risk=max_risk,
-        max_loss=max_loss,
-        minimise=minimise,
-        plan=plan,
-        decimals=decimals,
-        replications=replications,
-        sample_queries=sample_queries,
-        rng=rng,
-        workers=workers,
-        folder=folder,
-        progress=progress,
-    )
+    found: Choice = _called("recommend", original, locals())
+    return found
 
 
 @overload
@@ -485,40 +358,7 @@ def release(data: PreparedTable, method: str, **options: Any) -> Release[Any]: .
 
 
 @overload
-def release(
-    data: Frame,
-    method: str,
-    *,
-    columns: str | Sequence[str] | None = None,
-    key: str | Sequence[str] | None = None,
-    weights: Any = None,
-    by: str | Sequence[str] | None = None,
-    na: Any = None,
-    untouched: str | Sequence[str] | None = None,
-    known: str | Sequence[str] | None = None,
-    unknown: str | Sequence[str] | None = None,
-    confidential: str | Sequence[str] | None = None,
-    unit: str | None = None,
-    drop: str | Sequence[str] | None = None,
-    recode: Mapping[str, Any] | None = None,
-    estimates: str | Sequence[str] | None = None,
-    rules: Any = None,
-    calibrate: str | Sequence[str] = (),
-    groups: str | None = None,
-    metrics: str | Iterable[str] | None = None,
-    ties: str = "average",
-    missing: str = "pairwise",
-    max_risk: dict[str, float] | None = None,
-    max_loss: dict[str, float] | None = None,
-    scenarios: Mapping[str, Any] | None = None,
-    tries: int = TRIES,
-    keep_order: bool = False,
-    numbered: str | None = None,
-    entropy: bytes | None = None,
-    decimals: int | str | None = "original",
-    progress: ProgressCallback | None = None,
-    **parameters: Any,
-) -> Release[Frame]: ...
+def release(data: Frame, method: str, **options: Any) -> Release[Frame]: ...
 
 
 def release(
@@ -587,38 +427,4 @@ def release(
     >>> release.evaluation["linkage"], sorted(release.data.tolist())
     (0.5, [2.0, 2.0, 30.0, 30.0])
     """
-    stated = Microdata(
-        data,
-        columns=columns,
-        key=key,
-        weights=weights,
-        by=by,
-        na=na,
-        untouched=untouched,
-        known=known,
-        unknown=unknown,
-        confidential=confidential,
-        unit=unit,
-        drop=drop,
-        recode=recode,
-        estimates=estimates,
-        rules=rules,
-        intruders=scenarios,
-        ties=ties,
-        missing=missing,
-    )
-    return stated.release(
-        method,
-        max_risk=max_risk,
-        max_loss=max_loss,
-        metrics=metrics,
-        calibrate=calibrate,
-        groups=groups,
-        tries=tries,
-        keep_order=keep_order,
-        numbered=numbered,
-        entropy=entropy,
-        decimals=decimals,
-        progress=progress,
-        **parameters,
-    )
+    return _called("release", data, locals())

@@ -45,7 +45,6 @@ from sdckit.metrics.original import HoldsOriginal, Original
 from sdckit.metrics.score import sampling_of
 from sdckit.progress import ProgressCallback, each, reported_to
 from sdckit.risk.intruder import checked_known_share
-from sdckit.selection import notes
 from sdckit.selection.choice import Choice  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.limits import check_loss_limits
 from sdckit.selection.plan import runs_of, settings_of
@@ -53,7 +52,7 @@ from sdckit.selection.points import Conditions
 from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, metrics_of_release
 from sdckit.selection.runner import SweepFolder, opened, run_all
 from sdckit.selection.search import Search
-from sdckit.selection.sweep_result import Sweep
+from sdckit.selection.sweep_result import Sweep, sweep_notes
 from sdckit.selection.task import DRAWS, available_cores, chosen_metrics, make_task, results_table
 
 MaskedBy = Method | Disclosure | HasDisclosure | Callable[[Any, np.random.Generator], Any]
@@ -560,7 +559,7 @@ class Microdata(HoldsOriginal):
         with reported_to(progress), place as (entropy, checkpoint):
             found = run_all(task, runs, entropy, threads, checkpoint)
         table = results_table(task, runs, found, self.name)
-        remarks = notes.sweep_notes(table, task, wanted, settings, ruled=self.rules is not None)
+        remarks = sweep_notes(table, task, wanted, settings, ruled=self.rules is not None)
         told = replace(conditions, scenarios=others, too_few=too_few)
         return Sweep(table, remarks, original.n, told, tuple(settings), tuple(warned), task.withheld)
 

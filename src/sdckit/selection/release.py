@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,11 +22,7 @@ from sdckit.core.registry import check_new_column, method_text, parameters_text
 from sdckit.core.scenarios import Scenario, risk_of
 from sdckit.core.table import Table, numbered_series
 from sdckit.estimation.compare import declared_of
-from sdckit.io import crosswalk, files
-from sdckit.io.atomic import AnyPath, sha256_of
-from sdckit.io.csv_table import warn_of_formulas
-from sdckit.io.files import cast_empty_columns
-from sdckit.io.formats import CSV_SUFFIXES, DEFAULT, suffix_of
+from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
 from sdckit.metrics.evaluation import Measuring, evaluate_pair
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
@@ -37,7 +32,7 @@ from sdckit.metrics.pair import (
     pair_by_row,
 )
 from sdckit.metrics.publishable import Statistics, statistics_of
-from sdckit.progress import ProgressCallback, reported_to, track
+from sdckit.progress import ProgressCallback, Report, reported_to, track
 from sdckit.selection.calibration import (
     CalibrationTask,
     calibrate_masking,
@@ -60,15 +55,9 @@ from sdckit.selection.points import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
     import narwhals as nw
-    import polars as pl
 
     from sdckit.arrays import Bools, Floats
-    from sdckit.io.files import Source
-    from sdckit.io.formats import Dialect
 
 
 @dataclass(frozen=True)
@@ -167,80 +156,6 @@ def _fresh_numbers(classes: Ints, left_out: Bools, secret: bytes, purpose: str) 
     found = number_values(classes[~left_out])
     numbers[~left_out] = secret_order(int(found.max(initial=-1)) + 1, secret, purpose)[found] + 1
     return numbers
-
-
-@dataclass(frozen=True)
-class ReleaseFile:
-    """Path and file format of a masked table that will be written.
-
-    `source` is the file that the data come from, whose labels and missing codes are kept; `columns` are those
-    that are masked, `whole` those that are written without decimals. The secret file `crosswalk` gets the
-    original row of each published one, and the values of the columns of `key`. `before_naming` is called with
-    the finished draft before it gets its name; it returns a function that is called if that fails.
-    """
-
-    path: Path
-    source: Source | None = None
-    columns: Collection[str] = ()
-    whole: Collection[str] = ()
-    dialect: Dialect = DEFAULT
-    overwrite: bool = False
-    crosswalk: Path | None = None
-    key: Sequence[str] = ()
-    hashes: list[str] = field(default_factory=list)  # SHA-256 of each draft, the last one of which is named
-    before_naming: Callable[[Path], Callable[[], object]] | None = None
-
-    @contextmanager
-    def store(self, published: Published) -> Iterator[pl.DataFrame]:
-        """Write a table, yield it as read back; name the files only if the block raises no error."""
-        data = published.data
-        if self.before_naming is not None and suffix_of(self.path) in CSV_SUFFIXES:
-            warn_of_formulas(data)
-        with ExitStack() as undo:
-            with files.write_draft(
-                self.path,
-                data,
-                source=self._source_of(published),
-                whole=self.whole,
-                dialect=self.dialect,
-                overwrite=self.overwrite,
-            ) as draft:
-                self.hashes.append(sha256_of(draft))
-                with self._crosswalk_draft(published):
-                    yield cast_empty_columns(files.read_draft(draft, self.path, self.dialect).frame, data)
-                if self.crosswalk is not None:  # it has its name, and the release may not get its own
-                    undo.callback(self._unless_named, partial(self.crosswalk.unlink, missing_ok=True))
-                if self.before_naming is not None:
-                    undo.callback(self._unless_named, self.before_naming(draft))
-            undo.pop_all()
-
-    def _unless_named(self, remove: Callable[[], object]) -> None:
-        """Call a function that removes what belongs to the file, unless the file has already got its name.
-
-        A signal can arrive between the naming and the end of the block, and no file may lose its record.
-        """
-        if not (self.path.is_file() and sha256_of(self.path) == self.hashes[-1]):
-            remove()
-
-    def _source_of(self, published: Published) -> Source | None:
-        """Return what the source file holds of the published cells, row by row."""
-        if self.source is None:
-            return None
-        same = [name for name in published.data.columns if name not in published.renumbered]
-        source = self.source.take(published.rows, same)
-        if published.masking.disclosure.alike:  # else NA, -9 or .a would tell the records of a group apart
-            return files.without_missing_text(source, self.columns)
-        if published.masking.disclosure.paired:
-            return source
-        return files.without_missing_codes(source, self.columns)
-
-    def _crosswalk_draft(self, published: Published) -> AbstractContextManager[Any]:
-        """Write the crosswalk, if one is asked for, under a temporary name."""
-        if self.crosswalk is None:
-            return nullcontext()
-        keys = self.source.frame.select(self.key) if self.source is not None and self.key else None
-        table = crosswalk.crosswalk_table(published.rows, keys)
-        return crosswalk.write_draft(self.crosswalk, table, dialect=self.dialect, overwrite=self.overwrite)
 
 
 POPULATION = (
@@ -543,10 +458,11 @@ def metrics_of_release(metrics: str | Iterable[str] | None, needed: Sequence[str
     return list(dict.fromkeys([*(metric.name for metric in chosen), *needed]))
 
 
+Measure = Callable[[Any], "Release[Any]"]  # of a table as it is handed out
 AGAIN = 0.25  # share of the progress that is left for further draws after each draw
 
 Frame = TypeVar("Frame")
-Store = Callable[[Published], AbstractContextManager[Any]]
+Handed = TypeVar("Handed")
 
 
 class MadeFrom(NamedTuple):
@@ -673,10 +589,9 @@ class Release(Generic[Frame]):
         return publish_release(self, path, private, overwrite=overwrite)
 
 
-@contextmanager
-def keep_in_memory(published: Published) -> Iterator[Any]:
-    """Yield a published table as it is, without writing a file; the default for `store`."""
-    yield published.data
+def _unwritten(published: Published, measure: Measure) -> Release[Any]:
+    """Return a release that is kept in memory; the default for `hand_out`."""
+    return measure(published.data)
 
 
 def make_release(
@@ -685,60 +600,61 @@ def make_release(
     *,
     entropy: bytes | None = None,
     rng: Any = None,
-    store: Store = keep_in_memory,
-    report: Callable[[Release[Any], Pair], object] | None = None,
+    hand_out: Callable[[Published, Measure], Handed] = _unwritten,  # type: ignore[assignment]
     progress: ProgressCallback | None = None,
     warned: Iterable[str] = (),
-) -> Release[Any]:
+) -> Handed:
     """Mask and measure until a masked table meets its limits; raise `LimitsMissed` after the last draw.
 
     All draws follow from `entropy`, secret bytes, or fresh ones for None; those of a working copy (a plan
     with `in_place`) follow from `rng`, a seed or None, instead.
-    `store(published)` writes a table, yields it as read back, and renames the file if the block raises no
-    error. `report(release, pair)` is called before that: if it fails, no file is left. `progress(step,
-    share)` is called during the work. `warned` are the texts of earlier warnings.
+    `hand_out(published, measure)` writes a table, calls `measure` with what is read back, which returns the
+    release or raises `LimitsMissed`, and returns what this function does; `record.publish.publish` does so.
+    `progress(step, share)` is called during the work. `warned` are the texts of earlier warnings.
     """
     declared_of(original)  # raises an error for an estimate that the data do not allow
     task = plan.calibration(original) if plan.calibrate else None  # or an error, for totals that are not safe
-    entropy = b"" if plan.in_place else randomness.checked_entropy(entropy)
+    secrets = b"" if plan.in_place else randomness.checked_entropy(entropy)
     if plan.numbered is not None:
         known = [*([] if original.table is None else original.table.names), plan.groups or ""]
         check_new_column("record numbers", plan.numbered, known)
     if plan.limits and not Disclosure.of(plan.method, plan.parameters, by=original.roles.by).paired:
         require_tied_rows(plan.method, original)
     tries = plan.tries if plan.limits and registry.method_named(plan.method).random else 1
-    warned = list(warned)
+    texts = list(warned)
+
+    def draw(count: int, heard: ExitStack, step: Report) -> Handed:
+        """Mask the data with the draws of this number, and hand them out if they meet the limits."""
+        heard.enter_context(collect_warnings(texts))
+        step(0.0, 9.0, "masking")
+        generator, secret, ties = plan.random_numbers(secrets, count, rng)
+        made = plan.mask(original, generator, task)
+        step(9.0, 2.0, "writing")
+        published = plan.publish(made, original, secret)
+
+        def measure(written: Any) -> Release[Any]:
+            """Return the release whose table was written and read back; or raise `LimitsMissed`."""
+            pair = plan.pair(original, written, published)
+            step(11.0, 8.0, "measuring")
+            result = plan.evaluate(pair, made, ties)
+            if made.uncalibrated is not None:
+                undone = plan.evaluate_undone(made.uncalibrated, original, secret, ties)
+                result = with_larger_risks(result, undone)
+            step(19.0)
+            heard.close()  # issues the warnings
+            require_limits(plan.limits, result)
+            with collect_warnings(texts):
+                warn_of_units(plan.limits, result)
+            made_from = MadeFrom(plan, original, pair)
+            rows, told = published.rows, made.disclosure
+            return Release(written, result, told, rows, count, tuple(texts), secrets, made_from)
+
+        return hand_out(published, measure)
+
     with reported_to(progress), track("masking", 1.0) as shown:
         for count in range(1, tries + 1):
             left = AGAIN ** (count - 1)
             shown(1 - left, left if tries == 1 else left * (1 - AGAIN))
-            with suppress(LimitsMissed), ExitStack() as leaving:
-                step = leaving.enter_context(track("masking", 20.0))
-                with collect_warnings(warned):
-                    step(0.0, 9.0, "masking")
-                    generator, secret, ties = plan.random_numbers(entropy, count, rng)
-                    made = plan.mask(original, generator, task)
-                    step(9.0, 2.0, "writing")
-                    published = plan.publish(made, original, secret)
-                    written = leaving.enter_context(store(published))
-                    pair = plan.pair(original, written, published)
-                    step(11.0, 8.0, "measuring")
-                    result = plan.evaluate(pair, made, ties)
-                    if made.uncalibrated is not None:
-                        undone = plan.evaluate_undone(made.uncalibrated, original, secret, ties)
-                        result = with_larger_risks(result, undone)
-                    step(19.0)
-                require_limits(plan.limits, result)
-                with collect_warnings(warned):
-                    warn_of_units(plan.limits, result)
-                release = Release(
-                    written, result, made.disclosure, published.rows, count, tuple(warned), entropy
-                )
-                release = (
-                    release if plan.in_place else replace(release, made_from=MadeFrom(plan, original, pair))
-                )
-                if report is not None:
-                    report(release, pair)
-                leaving.close()  # renames the temporary file
-                return release
+            with suppress(LimitsMissed), track("masking", 20.0) as step, ExitStack() as heard:
+                return draw(count, heard, step)
     raise plan.limits_error(tries)

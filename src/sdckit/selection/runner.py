@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import subprocess
+import sys
 import time
+import zlib
 from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
@@ -17,17 +20,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from sdckit.core import randomness
+from sdckit.core.process_group import NEW_GROUP
 from sdckit.io import atomic
-from sdckit.io import atomic as digest
-from sdckit.io.atomic import sweep_drafts
+from sdckit.io.atomic import BINARY, checksum, sweep_drafts, sync_folder
 from sdckit.kernels.jit import CLOCK
 from sdckit.progress import STOPPING, track
-from sdckit.selection.checkpoint import Checkpoint, read_records
-from sdckit.selection.worker import Worker, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     from sdckit.arrays import Floats
     from sdckit.selection.plan import Run
@@ -40,6 +40,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
+SYNC_AFTER = 1.0  # seconds from one sync of the file to the next
+START = "from sdckit.selection.runner import serve; serve()"  # the script of the caller needs no guard
+GONE = (EOFError, pickle.UnpicklingError)  # the parent process ended, perhaps while it was writing
 PLAN, CELLS, README = "sweep.json", "cells.bin", "private.txt"
 SEARCH_PLAN = "search.json"
 WARNING = """\
@@ -47,6 +50,90 @@ Private: the .json file holds the seed of the draws, and with a seed a masking c
 cells.bin holds the measured values, so that the same command resumes where it was stopped.
 Delete this folder when the work is done, and publish none of its files.
 """
+
+
+class Checkpoint:
+    """File of arrays of one length, each under a 64-bit key; with `append`, its records are not read.
+
+    Each array is appended by one system call, so that it survives a kill. Records whose checksum is wrong,
+    after a full disk or a flipped bit, are ignored. The file is synced when it is opened and closed, and by
+    an array that is added a second or more after the last sync, so that a power cut costs a second's work.
+    """
+
+    def __init__(self, path: Path, length: int, *, append: bool = False) -> None:
+        self.path = path
+        self.kind: np.dtype[np.void] = _record_type(length)
+        self.records: dict[int, Floats] = {}
+        self._lock = Lock()
+        with atomic.explain_write_errors(path):
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
+            if not append:
+                self._read_records()
+            self._sync()
+            sync_folder(path.parent)
+
+    def _sync(self) -> None:
+        """Let the file survive a power cut; costs 5 ms on a common disk, hence not for every array."""
+        os.fsync(self._file)
+        self._synced = time.monotonic()
+
+    def _read_records(self) -> None:
+        """Read every complete record of the file into `records`; cut off an incomplete last one."""
+        data = self.path.read_bytes()
+        self.records, end = _records_in(data, self.kind)
+        if end < len(data):
+            os.ftruncate(self._file, end)
+
+    def add(self, key: int, values: Floats) -> None:
+        """Append one array under its key to the file; safe in threads."""
+        record = np.zeros((), self.kind)
+        record["key"], record["values"], record["check"] = key, values, _checksum(key, values)
+        data = record.tobytes()
+        with self._lock, atomic.explain_write_errors(self.path):
+            if os.write(self._file, data) < len(data):
+                raise OSError(f"could not write '{self.path}': no space left; free some and continue")
+            if time.monotonic() - self._synced >= SYNC_AFTER:
+                self._sync()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(OSError):
+            self._sync()
+        os.close(self._file)
+
+
+def read_records(path: Path, length: int) -> dict[int, Floats]:
+    """Return the arrays of a file by key, which another process may be appending to; none without a file."""
+    try:
+        return _records_in(path.read_bytes(), _record_type(length))[0]
+    except FileNotFoundError:
+        return {}
+
+
+def _record_type(length: int) -> np.dtype[np.void]:
+    """Return the type of a record: key, values and checksum."""
+    return np.dtype([("key", "<u8"), ("values", "<f8", (length,)), ("check", "<u4")])
+
+
+def _records_in(data: bytes, kind: np.dtype[np.void]) -> tuple[dict[int, Floats], int]:
+    """Return the values of all complete records by key, and the place where the last of them ends."""
+    found: dict[int, Floats] = {}
+    place = end = 0
+    while place + kind.itemsize <= len(data):
+        record = np.frombuffer(data, kind, count=1, offset=place)[0]
+        if record["check"] == _checksum(int(record["key"]), record["values"]):
+            found[int(record["key"])] = record["values"]
+            place = end = place + kind.itemsize
+        else:
+            place += 1
+    return found, end
+
+
+def _checksum(key: int, values: Floats) -> int:
+    """Return the CRC-32 of a record's key and values."""
+    return zlib.crc32(key.to_bytes(8, "little") + np.ascontiguousarray(values, "<f8").tobytes())
 
 
 class SweepFolder:
@@ -96,7 +183,7 @@ class SweepFolder:
         """Write the seed and the identity of the work into the folder, delete old runs; return the seed."""
         entropy = randomness.entropy_of(rng)
         content = {"identity": identity, "entropy": str(entropy)}
-        content["checksum"] = digest.checksum(content)
+        content["checksum"] = checksum(content)
         with atomic.explain_write_errors(self.folder):
             self.folder.chmod(0o700)
             (self.folder / CELLS).unlink(missing_ok=True)
@@ -121,9 +208,9 @@ class SweepFolder:
         """Return the stored seed; raise ValueError if the folder holds other work."""
         try:
             content = json.loads((folder / cls.plan).read_text(encoding="utf-8"))
-            checksum = content.pop("checksum")
+            stated = content.pop("checksum")
             before, entropy = {**content["identity"]}, int(content["entropy"])
-            if checksum != digest.checksum(content):
+            if stated != checksum(content):
                 raise ValueError("wrong checksum")  # noqa: TRY301 - as for other damage
         except (AttributeError, RecursionError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"'{folder / cls.plan}' is damaged; choose another folder") from error
@@ -140,10 +227,8 @@ class SweepFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.checkpoint.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self.checkpoint.__exit__()
         _unlock_folder(self._lock)
 
 
@@ -208,6 +293,90 @@ def _unlock_folder(handle: int | None) -> None:
         os.close(handle)
 
 
+class Worker:
+    """Handle of a worker process: starts it, sends it runs through a pipe, and reads the measured numbers."""
+
+    def __init__(self, task: Task, entropy: int, checkpoint: Path | None) -> None:
+        paths = os.pathsep.join(path for path in sys.path if path)
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own code
+            [sys.executable, "-P", "-c", START],  # -P: import nothing from here
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": paths},
+            start_new_session=True,  # Ctrl-C reaches the caller only
+            creationflags=NEW_GROUP,
+        )
+        self._task = task.without_table(), entropy, checkpoint
+
+    def measure(self, runs: Sequence[Run]) -> list[Floats]:
+        """Send runs to the process; return one array of numbers per run, already added to the checkpoint."""
+        self._send(runs)
+        answer = pickle.load(self.process.stdout)  # type: ignore[arg-type]  # noqa: S301 - our own process
+        if isinstance(answer, Exception):
+            raise answer
+        found: list[Floats] = answer
+        return found
+
+    def _send(self, content: object) -> None:
+        """Pickle an object into the standard input of the process."""
+        stream = self.process.stdin
+        if stream is not None:
+            pickle.dump(content, stream)
+            stream.flush()
+
+    def __enter__(self) -> Self:
+        try:
+            self._send(self._task)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(OSError, ValueError):
+            self.process.communicate()  # closes the input, which ends the process
+        self.process.wait()
+
+
+class WorkerPool:
+    """Idle worker processes, kept for the next runs of the same task; all end with the `with` block."""
+
+    def __init__(self) -> None:
+        self.idle: list[Worker] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        while self.idle:
+            self.idle.pop().__exit__()
+
+
+def serve() -> None:
+    """Run a worker process: read pickled runs from standard input and write their numbers until it ends."""
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # keep what libraries print out of the answers
+    try:
+        task, entropy, path = pickle.load(questions)  # noqa: S301 - from our parent process
+    except GONE:
+        return
+    keep: Any = Checkpoint(path, task.length, append=True) if path else nullcontext()
+    with keep as checkpoint:
+        while True:
+            try:
+                runs = pickle.load(questions)  # noqa: S301
+            except GONE:
+                return
+            answer: list[Floats] | Exception
+            try:
+                answer = [task.measure_and_record(run, entropy, checkpoint) for run in runs]
+            except Exception as error:  # noqa: BLE001 - raised again by the caller
+                answer = error
+            with suppress(BrokenPipeError):
+                pickle.dump(answer, answers)
+                answers.flush()
+
+
 PROGRESS_INTERVAL = 0.1  # seconds between two reports of progress
 THREADS_FROM = 500_000  # cells of a file from which on threads are faster than processes
 CELLS_AT_ONCE = 8_000_000  # of files measured at the same time: a million takes up to 0.6 GB of memory
@@ -239,11 +408,11 @@ def run_all(
             found[place] = recorded
     runner = Runner(task, runs, entropy, checkpoint, pending, found, processes)
     todo = len(pending)
-    workers = min(workers, max(1, CELLS_AT_ONCE // max(task.whole.original.values.size, 1)))
+    workers = min(workers, max(1, CELLS_AT_ONCE // max(task.original.values.size, 1)))
     with track("sweeping", todo) as report, _forgotten_stop(), ThreadPoolExecutor(workers) as pool:
         try:  # an interrupt while threads are started must stop them, too
             # On large files compiled code, which releases Python's lock, takes most of the time: threads do.
-            apart = task.whole.original.values.size < THREADS_FROM
+            apart = task.original.values.size < THREADS_FROM
             threads = [pool.submit(runner.measure_here)]
             threads += [
                 pool.submit(runner.measure_in_worker if apart else runner.measure_here)

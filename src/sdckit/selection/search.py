@@ -35,9 +35,8 @@ from sdckit.selection.limits import (
 )
 from sdckit.selection.plan import runs_of, settings_of
 from sdckit.selection.points import Conditions, Point, loosened, positions_by_strength
-from sdckit.selection.runner import SearchFolder, opened, run_all
+from sdckit.selection.runner import SearchFolder, WorkerPool, opened, run_all
 from sdckit.selection.task import make_task
-from sdckit.selection.worker import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,9 +44,9 @@ if TYPE_CHECKING:
     from sdckit.arrays import Floats
     from sdckit.io.atomic import AnyPath
     from sdckit.progress import ProgressCallback
-    from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
+    from sdckit.selection.runner import Checkpoint
     from sdckit.selection.task import Task
 
 
@@ -325,7 +324,7 @@ class Search:
 
     def _require_reachable(self) -> None:
         """Raise `LimitsMissed` if columns that are published unmasked alone exceed a limit."""
-        original = self.task.whole.original
+        original = self.task.original
         require_reachable(self.limits, original)
         require_reachable_in(self.conditions.scenarios, original)
 
@@ -418,7 +417,7 @@ def drop_unpaired_methods(settings: list[Setting]) -> list[Setting]:
 
 def require_values(task: Task) -> None:
     """Raise an error, with its reason, for a metric that has no value on these data at all."""
-    pair = Pair(task.whole.original, task.whole.original.values)
+    pair = Pair(task.original, task.original.values)
     for metric in task.metrics:
         if not metric.any_data:
             metric.score(pair)
@@ -430,13 +429,11 @@ def groups_bound_risk(task: Task) -> bool:
     That needs complete cells, and no known column, strata apart, that tells members of a group apart; nor
     units, whose rows tell more together.
     """
-    originals = [task.whole.original, *(one.whole.original for one in task.scenarios)]
-    units = task.whole.original.roles.unit in task.whole.original.roles.published(
-        task.whole.original.table_names
-    )
+    originals = [task.original, *(known for _, known in task.scenarios)]
+    units = task.original.roles.unit in task.original.roles.published(task.original.table_names)
     return (
         not units
-        and task.whole.original.complete
+        and task.original.complete
         and all(
             set(untouched_names(original, original.table_names)) <= {*original.roles.by}
             for original in originals

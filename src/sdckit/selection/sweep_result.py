@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -16,20 +16,21 @@ from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_
 from sdckit.core.scenarios import limits_of
 from sdckit.core.table import USUAL_KIND, converted
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.evaluation_result import (
-    WHOLE,
-    Evaluation,
-    rounded_losses,
-)
+from sdckit.masking.mask_table import NO_RULE
+from sdckit.metrics.evaluation import small_strata_notes
+from sdckit.metrics.evaluation_result import WHOLE, Evaluation, rounded_losses
 from sdckit.selection import points
-from sdckit.selection.choice import (
-    Choice,
-    choose,
-)
+from sdckit.selection.choice import Choice, choose
 from sdckit.selection.limits import check_limits_and_loss
 from sdckit.selection.page_builder import page_builder
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.points import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sdckit.core.registry import Metric
+    from sdckit.selection.task import Task
 
 FITTING = 8  # number of columns with figures that fit into a terminal
 
@@ -279,3 +280,61 @@ def _metrics_that_fit(metrics: list[str]) -> list[str]:
     known = sorted(registry.shown_metrics("headline", "overview"), key=lambda metric: not metric.paired)
     leading = [metric.name for metric in known if metric.name in metrics]
     return metrics if len(metrics) <= FITTING or not leading else leading
+
+
+# --- notes for readers ---
+
+
+def sweep_notes(
+    table: pl.DataFrame, task: Task, wanted: Sequence[Setting], settings: Sequence[Setting], *, ruled: bool
+) -> tuple[str, ...]:
+    """Return all notes on a sweep; `wanted` are the settings of the plan, `ruled` is True with edit rules."""
+    edits = task.edits
+    rules = NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.rules.summary})"
+    return (
+        *_unpaired_note(task.metrics, settings),
+        *_cell_notes(table, task.missing),
+        *small_strata_notes(size for _, size in task.groups[1:]),
+        *_left_out_notes(wanted, settings),
+        *([rules] if ruled else ()),
+    )
+
+
+def _unpaired_note(metrics: Sequence[Metric], settings: Iterable[Setting]) -> list[str]:
+    """Return a note on methods whose masked rows have no original record, and the metrics lost by that."""
+    methods = dict.fromkeys(setting.method.name for setting in settings if not setting.paired)
+    lost = [metric.name for metric in metrics if metric.paired]
+    if not methods or not lost:
+        return []
+    return [f"rows of {', '.join(methods)} stand for no original record: no value of {', '.join(lost)}"]
+
+
+def _left_out_notes(wanted: Iterable[Setting], settings: Sequence[Setting]) -> list[str]:
+    """Return notes on methods and settings of default grids that need more records than there are."""
+    kept = {id(setting) for setting in settings}
+    lost = [setting for setting in wanted if id(setting) not in kept]
+    left = {setting.method.name for setting in settings}
+    whole = dict.fromkeys(setting.method.name for setting in lost if setting.method.name not in left)
+    part = dict.fromkeys(setting.method.name for setting in lost if setting.method.name in left)
+    notes = (
+        [f"methods left out, as the data have too few records for them: {', '.join(whole)}"] if whole else []
+    )
+    if part:
+        notes.append(f"settings that need more records than there are were left out of: {', '.join(part)}")
+    return notes
+
+
+def _cell_notes(table: pl.DataFrame, missing: str) -> list[str]:
+    """Return notes on cells that were suppressed or left out of a metric: the largest number of any run."""
+    whole = table.filter(WHOLE)
+    notes = []
+    for metric, cells in whole.group_by("metric", maintain_order=True).agg(pl.col("n_left_out").max()).rows():
+        if cells:
+            notes.append(
+                f"cells left out of {metric} because its formula has no value for them: up to {cells}"
+            )
+    suppressed = whole["n_suppressed"].max()
+    if suppressed:
+        rule = {"penalise": "counted as the largest loss", "pairwise": "left out"}[missing]
+        notes.append(f"suppressed cells in a masked file, {rule}: up to {suppressed!s}")
+    return notes

@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import masking
 from sdckit.core import checks, registry
-from sdckit.core.checks import quoted
 from sdckit.core.randomness import stream_generator
 from sdckit.core.registry import function_options
-from sdckit.core.table import decimals_of_steps
 from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.estimation.compare import declared_of, withheld_losses
 from sdckit.kernels.ranks import TIES
-from sdckit.masking import column_steps
-from sdckit.masking.mask_table import require_whole_units
+from sdckit.masking.mask_table import Job, column_steps, kept_columns, require_whole_units
 from sdckit.metrics import METRICS
-from sdckit.metrics.evaluation import original_in, score_within_strata
+from sdckit.metrics.evaluation import measure, original_in
 from sdckit.metrics.evaluation_result import FIGURES, SCHEMA, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.risk.attribute_disclosure import digest_of_columns, keep_columns
@@ -33,86 +29,26 @@ from sdckit.selection.points import Point
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sdckit.arrays import Floats, Ints
-    from sdckit.core.registry import Method, Metric
+    from sdckit.arrays import Floats
+    from sdckit.core.registry import Metric
     from sdckit.core.scenarios import Scenario
     from sdckit.core.table import Step
     from sdckit.metrics.original import Original
-    from sdckit.metrics.score import Sampling, Score
+    from sdckit.metrics.score import Sampling
     from sdckit.rules.rules import Edits
-    from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.plan import Run, Setting
     from sdckit.selection.points import Conditions
+    from sdckit.selection.runner import Checkpoint
 
 
 SOFTWARE = f"sdckit {VERSION}, numpy {np.__version__}"  # other versions may measure other numbers
 
 
 @dataclass(frozen=True)
-class Stratum:
-    """The whole file or one stratum of it: records that are measured together."""
-
-    name: str
-    original: Original
-    rows: Ints | None = None  # None for the whole file
-    units: Ints | None = None  # number of each record's unit
-    bases: dict[str, Any] = field(default_factory=dict)
-
-    def basis(self, method: Method) -> Any:
-        """Return what a method precomputes from the original values of these records, computed once."""
-        if method.name not in self.bases:
-            self.bases[method.name] = method.basis(self.original.values) if method.basis else None
-        return self.bases[method.name]
-
-    def without_table(self) -> Stratum:
-        """Return the same records with their numbers only, without the data frame they came from."""
-        if self.rows is None:
-            keep_columns(self.original)  # read from the table, and kept without it
-        return Stratum(self.name, self.original.without_table(), self.rows, self.units)
-
-    def require_records(self, setting: Setting, what: str) -> None:
-        """Raise ValueError if there are fewer records or units than a setting needs."""
-        masking.enough_records(setting.method, self.original.values, setting.options, what)
-        if self.units is not None:
-            masking.require_units(setting.method, self.original.values, setting.options, what, self.units)
-
-    def width(self, setting: Setting) -> Any:
-        """Return the largest move in ranks among these records that a setting discloses."""
-        return setting.disclosure.width(self.name, self.original.values, self.original.columns)
-
-    def mask(self, setting: Setting, rng: np.random.Generator) -> Floats:
-        """Mask these records with a setting (method and parameters); return an array of records x columns."""
-        method = setting.method
-        return masking.mask_rows(
-            method,
-            self.original.values,
-            setting.options,
-            rng,
-            names=self.original.columns,
-            units=self.units,
-            basis=self.basis(method) if self.units is None else None,
-        )
-
-
-@dataclass(frozen=True)
-class ScenarioTask:
-    """The whole file as the intruder of a scenario knows it, and the risks to measure for him."""
-
-    scenario: Scenario
-    whole: Stratum
-
-    @property
-    def labels(self) -> list[str]:
-        """Names of the measured risks, such as "linkage (press)"."""
-        return [self.scenario.label(metric.name) for metric in self.scenario.metrics]
-
-
-@dataclass(frozen=True)
 class Task:
     """Data, metrics and options that all runs of a sweep share."""
 
-    whole: Stratum
-    strata: Sequence[Stratum]
+    original: Original
     metrics: Sequence[Metric]
     ties: str
     missing: str
@@ -121,18 +57,19 @@ class Task:
     detail: bool
     steps: tuple[Step, ...] | None = None  # between the masked values of each column; None does not round
     edits: Edits | None = None  # rules that masked records are made to obey
-    scenarios: Sequence[ScenarioTask] = ()  # what other intruders know; not in sweeps
+    scenarios: Sequence[tuple[Scenario, Original]] = ()  # the data as other intruders know them
     sampling: Sampling | None = None  # of the records on which linkage is estimated; None: all
+    bases: dict[tuple[str, str], Any] = field(default_factory=dict)  # see `Job`
 
     @property
-    def groups(self) -> list[Stratum]:
-        """All groups of records that are measured: the whole file first, then each stratum."""
-        return [self.whole, *self.strata]
+    def groups(self) -> list[tuple[str, int]]:
+        """Name and size of all groups of records that are measured: the file first, then each stratum."""
+        return [("all", self.original.n), *((name, len(rows)) for name, rows, _ in self.original.parts)]
 
     @property
     def variables(self) -> list[str]:
         """Names of the rows of one metric: "all" for the file and, with `per_variable`, each column."""
-        return ["all", *(self.whole.original.columns if self.per_variable else ())]
+        return ["all", *(self.original.columns if self.per_variable else ())]
 
     @property
     def length(self) -> int:
@@ -141,32 +78,30 @@ class Task:
 
     @property
     def labels(self) -> list[str]:
-        """Names of all that is measured: the metrics, and those of the scenarios."""
-        return [metric.name for metric in self.metrics] + [
-            label for one in self.scenarios for label in one.labels
-        ]
-
-    @cached_property
-    def measures_risks(self) -> bool:
-        """True if an intruder looks at the masked files, who knows what the setting discloses."""
-        return bool(self.scenarios) or any(metric.family == "risk" for metric in self.metrics)
+        """Names of all that is measured: the metrics, and those of scenarios, such as "linkage (press)"."""
+        others = [one.label(metric.name) for one, _ in self.scenarios for metric in one.metrics]
+        return [*(metric.name for metric in self.metrics), *others]
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Digest of the data and all options; finished runs are used again only if it is equal."""
-        original, declared = self.whole.original, declared_of(self.whole.original)
+        original, declared = self.original, declared_of(self.original)
         digest = hashlib.sha256(repr(original.columns).encode())
         digest.update(original.by_variable.tobytes())
         digest.update(b"" if original.weights is None else original.weights.tobytes())
-        for stratum in self.strata:
-            digest.update(stratum.name.encode() + np.asarray(stratum.rows).tobytes())
+        for name, rows, _ in original.parts:
+            digest.update(name.encode() + np.asarray(rows).tobytes())
         digest.update(digest_of_columns(original))
         digest.update(repr(sorted(original.roles.known_columns(original.columns))).encode())
-        for one in self.scenarios:
-            digest.update(digest_of_columns(one.whole.original))
+        for _, known in self.scenarios:
+            digest.update(digest_of_columns(known))
         if self.edits is not None:  # rules also look at columns that are not masked
             digest.update(self.edits.values.T[~self.edits.free].tobytes())
         digest.update(b"" if declared is None else declared.digest)
+        scenarios = [
+            [one.name, [*one.known], [one.label(metric.name) for metric in one.metrics]]
+            for one, _ in self.scenarios
+        ]
         return {
             "data": digest.hexdigest(),
             "metrics": [metric.name for metric in self.metrics],
@@ -176,23 +111,28 @@ class Task:
             "per variable": self.per_variable,
             "detail": self.detail,
             "steps": None if self.steps is None else [[step.decimals, step.multiple] for step in self.steps],
-            "rules": None
-            if self.edits is None
-            else list(self.edits.rules.texts),  # a list, as JSON stores it
-            "scenarios": [[one.scenario.name, [*one.scenario.known], one.labels] for one in self.scenarios]
-            or None,
+            "rules": self.edits and list(self.edits.rules.texts),  # a list, as JSON stores it
+            "scenarios": scenarios or None,
             "sample queries": None if self.sampling is None else repr(self.sampling),
             "version": SOFTWARE,
             "version of the intruder": INTRUDER_VERSION,
         }
 
-    def _too_few_records(self, setting: Setting) -> ValueError | None:
+    def job(self, setting: Setting) -> Job:
+        """Return how the data are masked with a setting, which may leave some columns unmasked."""
+        edits = self.edits and self.edits.keeping(kept_columns(setting.method, setting.options))
+        options = [setting.options] * max(len(self.original.parts), 1)
+        return Job(setting.method, self.original, options, self.steps, edits, self.bases)
+
+    def _too_few_records(self, job: Job) -> ValueError | None:
         """Return the error for a setting that needs more records or units than the smallest stratum has."""
-        for stratum in sorted(self.strata or [self.whole], key=lambda one: one.original.n):
+        parts: list[Any] = [(name, rows, part.values) for name, rows, part in self.original.parts]
+        units: Any = self.original.units
+        for name, rows, values in sorted(
+            parts or [("all", slice(None), self.original.values)], key=lambda part: len(part[2])
+        ):
             try:
-                stratum.require_records(
-                    setting, f"stratum {quoted(stratum.name)}" if self.strata else "the file"
-                )
+                job.require_records(name, values, job.options[0], None if units is None else units[rows])
             except ValueError as error:
                 return error
         return None
@@ -207,18 +147,19 @@ class Task:
         too few records.
         """
         for metric in self.metrics:
-            if metric.random and self.whole.original.weights is not None:
+            if metric.random and self.original.weights is not None:
                 checks.require_midranks_for_weights(str(metric.fixed_options.get("ties", self.ties)), True)
         left, refused, too_few = [], None, ""
         for setting in settings:
-            small = self._too_few_records(setting)
+            job = self.job(setting)
+            small = self._too_few_records(job)
             too_few = too_few or str(small or "").rpartition(";")[0]  # without the remedy
             try:
                 if small is not None:
                     raise small
-                function_options(setting.method, setting.options, self.whole.original.columns)
-                if (edits := self._edits_for(setting)) is not None:
-                    edits.refuse_split_groups(setting.method)
+                function_options(setting.method, setting.options, self.original.columns)
+                if job.edits is not None:
+                    job.edits.refuse_split_groups(setting.method)
             except ValueError as error:
                 if not (setting.usual or (searched and error is small)):
                     raise
@@ -246,92 +187,62 @@ class Task:
     @cached_property
     def withheld(self) -> frozenset[str]:
         """Names of the losses over declared estimates that are not published."""
-        return withheld_losses(self.whole.original, None if self.edits is None else self.edits.rules)
+        return withheld_losses(self.original, None if self.edits is None else self.edits.rules)
 
     def measure(self, run: Run, entropy: int) -> Floats:
         """Mask the data as one run says and measure the masked data; return all numbers as one array."""
         rng = stream_generator(entropy, run.stream(self.draws))
-        edits = self._edits_for(run.setting)
-        masked = self._release(run.setting, edits, rng)
+        job = self.job(run.setting)
+        masked = job.released(rng)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        pairs = self._pairs(masked, run.setting, edits, self.whole.original)
-        if pairs[0].special_counts[1]:
-            checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
-        rows = run.setting.paired
-        found = [self._figures_of(metric.name, metric, pairs, options, rows=rows) for metric in self.metrics]
-        _forget(pairs)
-        for one in self.scenarios:
-            known = self._pairs(masked, run.setting, edits, one.whole.original)
-            found += [
-                self._figures_of(label, metric, known, options, rows=rows)
-                for label, metric in zip(one.labels, one.scenario.metrics, strict=True)
-            ]
-            _forget(known)
-        return np.concatenate([np.ravel(line) for lines in found for line in lines])
+        labels, found = iter(self.labels), []
+        asked = [(self.metrics, self.original), *((one.metrics, known) for one, known in self.scenarios)]
+        for metrics, original in asked:
+            pairs = self._pairs(masked, run.setting, job, original)
+            found += [self._figures(metric, pairs, next(labels), options, run.setting) for metric in metrics]
+            for pair in pairs:  # what it keeps refers to it, so that its memory would be freed late
+                pair.cache.clear()
+        return np.concatenate(found)
 
-    def _release(self, setting: Setting, edits: Edits | None, rng: np.random.Generator) -> Floats:
-        """Return the data masked with a setting, rounded and repaired as a release is."""
-        masked = self._mask(setting, rng)
-        if self.steps is not None:
-            masked = np.asfortranarray(masking.rounded(masked, self.steps))
-        if edits is not None:
-            checks.require_representable(masked, self.whole.original.columns, setting.method.name)
-            masked = edits.repaired(masked, decimals_of_steps(self.steps))
-        return masked
-
-    def _pairs(self, masked: Floats, setting: Setting, edits: Edits | None, original: Original) -> list[Pair]:
+    def _pairs(self, masked: Floats, setting: Setting, job: Job, original: Original) -> list[Pair]:
         """Return the pairs of original and masked values, of the whole file and of each stratum.
 
         `original` has the roles of the default intruder, or of a scenario's. A release has its rows shuffled,
         so the order of the rows tells nothing here.
         """
+        parts, columns = self.original.parts, self.original.columns
         whole = Pair(
             original,
             masked,
-            rules=None if edits is None else edits.public_rules,
-            strata=[(part.name, part.rows) for part in self.strata if part.rows is not None],
-            remask=lambda rng: self._release(setting, edits, rng),
+            rules=None if job.edits is None else job.edits.public_rules,
+            disclosure=replace(setting.disclosure, by=original.roles.by if parts else ()),
+            strata=[(name, rows) for name, rows, _ in parts],
+            remask=job.released,
             trial=True,
         )
-        if self.measures_risks:  # what an intruder is told takes longer to find than a loss
-            whole.disclosure = replace(setting.disclosure, by=original.roles.by if self.strata else ())
-            whole.window = None if self.strata else self.whole.width(setting)
+        if not parts:
+            whole.window = setting.disclosure.width("all", self.original.values, columns)
         pairs = [whole]
-        for part in self.strata:
-            if part.rows is not None:
-                pairs.append(whole.take(part.rows, part.original))
-                pairs[-1].window = part.width(setting) if self.measures_risks else None
+        for name, rows, part in parts:
+            pairs.append(whole.take(rows, part))
+            pairs[-1].window = setting.disclosure.width(name, part.values, columns)
         return pairs
 
-    def _edits_for(self, setting: Setting) -> Edits | None:
-        """Return the edit rules for masking with a setting, which may leave some columns unmasked."""
-        if self.edits is None:
-            return None
-        return self.edits.keeping(masking.kept_columns(setting.method, setting.options))
-
-    def _figures_of(
-        self, label: str, metric: Metric, pairs: list[Pair], options: dict[str, Any], *, rows: bool
-    ) -> list[Any]:
+    def _figures(
+        self, metric: Metric, pairs: list[Pair], label: str, options: dict[str, Any], setting: Setting
+    ) -> Floats:
         """Return the numbers of one metric for each group of records; NaN where it does not apply."""
-
-        def measure() -> list[Score | None]:
-            """Return the metric's scores on the whole file and on each stratum."""
-            scores: list[Score | None] = []
-            for pair in pairs:
-                try:
-                    fits = rows or not metric.paired
-                    scores.append(metric.score_with(pair, options, detail=self.detail) if fits else None)
-                except checks.NotApplicable:
-                    scores.append(None)
-            return [score_within_strata(metric, scores, pairs), *scores[1:]]
-
-        scores = measure() if self.sampling is None else self.sampling.scores(label, pairs, measure)
         none = np.full(len(self.variables) * len(FIGURES), np.nan)
+        if metric.paired and not setting.paired:
+            return np.tile(none, len(pairs))
         describe = table_figures if self.per_variable else whole_file_figures
-        return [
-            none if score is None else describe(pair, score)
-            for pair, score in zip(pairs, scores, strict=True)
-        ]
+        scores = measure(metric, pairs, options, label=label, sampling=self.sampling, detail=self.detail)
+        return np.concatenate(
+            [
+                none if score is None else np.ravel(describe(pair, score))
+                for pair, score in zip(pairs, scores, strict=True)
+            ]
+        )
 
     def measure_and_record(self, run: Run, entropy: int, checkpoint: Checkpoint | None) -> Floats:
         """Measure one run, append its numbers to the checkpoint if there is one, and return them."""
@@ -342,27 +253,17 @@ class Task:
 
     def without_table(self) -> Task:
         """Return the same task without data frames, to be sent to another process."""
-        return replace(
-            self,
-            whole=self.whole.without_table(),
-            strata=[part.without_table() for part in self.strata],
-            scenarios=[replace(one, whole=one.whole.without_table()) for one in self.scenarios],
-        )
-
-    def _mask(self, setting: Setting, rng: np.random.Generator) -> Floats:
-        """Mask all records with a setting (method and parameters), stratum by stratum; return an array."""
-        if not self.strata:
-            return self.whole.mask(setting, rng)
-        masked = np.empty_like(self.whole.original.values)
-        for stratum in self.strata:
-            masked[stratum.rows] = stratum.mask(setting, rng)
-        return masked
+        original = _without_table(self.original)
+        parts = [(name, rows, part.without_table()) for name, rows, part in self.original.parts]
+        vars(original).update(strata=self.original.strata, units=self.original.units, parts=parts)
+        scenarios = [(one, _without_table(known)) for one, known in self.scenarios]
+        return replace(self, original=original, scenarios=scenarios, bases={})
 
 
-def _forget(pairs: Iterable[Pair]) -> None:
-    """Free what was cached for pairs: it refers to them, so that their memory would be freed late."""
-    for pair in pairs:
-        pair.cache.clear()
+def _without_table(original: Original) -> Original:
+    """Return prepared data without the data frame they came from; what risks read of it is kept."""
+    keep_columns(original)
+    return original.without_table()
 
 
 DRAWS = ("common", "fresh")
@@ -390,18 +291,12 @@ def make_task(
     edits = edits_of(conditions.rules, original)
     ruled = () if edits is None else edits.rules.columns
     task = Task(
-        Stratum("all", original, units=original.units),
-        [
-            Stratum(name, part, rows, None if original.units is None else original.units[rows])
-            for name, rows, part in original.parts
-        ],
+        original,
         edits=edits,
         steps=None if decimals is None else column_steps(original.values, original.columns, decimals, ruled),
         ties=checks.one_of("rule for ties", conditions.ties, TIES),
         missing=checks.one_of("rule for missing cells", conditions.missing, checks.MISSING),
-        scenarios=[
-            ScenarioTask(one, Stratum("all", original_in(original, one))) for one in conditions.scenarios
-        ],
+        scenarios=[(one, original_in(original, one)) for one in conditions.scenarios],
         **options,
     )
     return task, *task.allowed_settings(settings, searched=searched)
@@ -426,9 +321,9 @@ def available_cores() -> int:
 def results_table(task: Task, runs: Sequence[Run], found: Floats, name: str) -> pl.DataFrame:
     """Return the numbers of all runs as a table with one row per run, metric, group and variable."""
     labelled = [
-        (metric.name, metric.family, variable, group.name)
+        (metric.name, metric.family, variable, group)
         for metric in task.metrics
-        for group in task.groups
+        for group, _ in task.groups
         for variable in task.variables
     ]
     heads = pl.DataFrame(

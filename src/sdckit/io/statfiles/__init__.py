@@ -6,11 +6,11 @@ import codecs
 import io
 import warnings
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sdckit.core.checks import optional_package
 from sdckit.io.cell_types import as_whole, damaged_error
 from sdckit.io.statfiles import dates
 from sdckit.io.statfiles.meta import FAMILIES, PROGRAMS, Meta, claimed_records, is_sound
@@ -18,25 +18,14 @@ from sdckit.io.statfiles.meta import FAMILIES, PROGRAMS, Meta, claimed_records, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_PARSERS = {
-    ".dta": "dta",
-    ".sav": "sav/zsav",
-    ".zsav": "sav/zsav",
-    ".por": "por",
-    ".xpt": "xport",
-    ".sas7bdat": "sas7bdat",
-}
+_PARSERS = {".sav": "sav/zsav", ".zsav": "sav/zsav", ".xpt": "xport"}  # of others, their suffix
 XPT_BLOCK = 80
 
 
 def import_pyreadstat() -> Any:
     """Return pyreadstat; raise ValueError with the install command where it is missing."""
-    try:
-        return import_module("pyreadstat.pyreadstat")
-    except ImportError as error:
-        raise ValueError(
-            'Stata, SPSS and SAS files need the package pyreadstat; pip install "sdckit[formats]"'
-        ) from error
+    needs = "Stata, SPSS and SAS files need the package pyreadstat"
+    return optional_package("pyreadstat.pyreadstat", needs, "formats")
 
 
 def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataFrame, Meta]:
@@ -56,7 +45,7 @@ def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataF
     """
     cells, described = _parse(path, data, encoding)
     family = FAMILIES[path.suffix.lower()]
-    kinds, formats = described.readstat_variable_types, _without_empty(described.original_variable_types)
+    kinds, formats = described.readstat_variable_types, _filled(described.original_variable_types)
     declared = {name: list(found) for name, found in described.missing_ranges.items()}
     numbers, codes, columns = {}, {}, []
     for name, values in cells.items():
@@ -74,13 +63,13 @@ def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataF
     frame = pl.DataFrame(columns)
     meta = Meta(
         family,
-        labels=_without_empty(described.column_names_to_labels),
+        labels=_filled(described.column_names_to_labels),
         value_labels={name: dict(found) for name, found in described.variable_value_labels.items() if found},
         formats=formats,
-        informats=_without_empty(described.original_variable_informats),
-        measures=_without_empty(described.variable_measure),
-        widths=_without_empty(described.variable_display_width),
-        alignments=_without_empty(described.variable_alignment),
+        informats=_filled(described.original_variable_informats),
+        measures=_filled(described.variable_measure),
+        widths=_filled(described.variable_display_width),
+        alignments=_filled(described.variable_alignment),
         kinds=dict(kinds),
         storage=dict(described.variable_storage_width),
         declared=declared,
@@ -95,8 +84,8 @@ def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataF
     return frame, replace(meta, labelled=_categorical_columns(frame, meta))
 
 
-def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the dictionary without entries whose value is empty."""
+def _filled(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the entries of a dictionary that are not empty."""
     return {name: value for name, value in table.items() if value}
 
 
@@ -106,14 +95,15 @@ def _parse(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, lis
     suffix = path.suffix.lower()
     xml = data.startswith(b"<stata_dta>")
     cut = (xml and not data.endswith(b"</stata_dta>")) or (suffix == ".xpt" and len(data) % XPT_BLOCK)
+    damaged = damaged_error(path, PROGRAMS[FAMILIES[suffix]])
     if suffix in {".sav", ".zsav"} and not is_sound(data):
-        raise _damaged_error(path)
+        raise damaged
     try:
         claimed = claimed_records(suffix, data)
         with warnings.catch_warnings(action="error"):
             found = parse(
                 io.BytesIO(data),
-                _PARSERS[suffix],
+                _PARSERS.get(suffix, suffix[1:]),
                 encoding=encoding and codecs.lookup(encoding).name,
                 user_missing=True,
                 disable_datetime_conversion=True,
@@ -125,17 +115,11 @@ def _parse(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, lis
         reason = str(error).split("\n", 1)[0].lower()
         if "encoding" in reason or "character set" in reason:
             raise ValueError(f"'{path}': {reason}; set its encoding, such as encoding='latin-1'") from error
-        raise _damaged_error(path) from error
+        raise damaged from error
     rows = len(next(iter(found[0].values()), ()))
     if cut or not all(found[0]) or claimed not in {None, rows} or not found[0]:  # a name may be lost, too
-        raise _damaged_error(path)
+        raise damaged
     return found
-
-
-def _damaged_error(path: Path) -> ValueError:
-    """Return the error for a damaged Stata, SPSS or SAS file."""
-    program = PROGRAMS[FAMILIES[path.suffix.lower()]]
-    return damaged_error(path, program)
 
 
 def _split_off_codes(

@@ -14,15 +14,8 @@ _MOST_MONTHS = 12 * 8_000  # up to the year 9999, as far as calendars go
 _MOST_SECONDS = 10_000 * 366 * _DAY
 _MONTHS = {"month": 1, "quarter": 3, "half": 6}
 
-_STATA: dict[str, Unit] = {
-    "c": "datetime",
-    "C": "datetime",
-    "d": "date",
-    "w": "week",
-    "m": "month",
-    "q": "quarter",
-    "h": "half",
-}
+_STATA: dict[str, Unit] = {"w": "week", "m": "month", "q": "quarter", "h": "half", "d": "date"}
+_STATA |= {"c": "datetime", "C": "datetime"}
 _SPSS: dict[str, Unit] = {
     **dict.fromkeys(["DATE", "ADATE", "EDATE", "JDATE", "SDATE", "QYR", "MOYR", "WKYR"], "date"),
     **dict.fromkeys(["DATETIME", "YMDHMS"], "datetime"),

@@ -37,11 +37,6 @@ def is_sound(data: bytes) -> bool:
     return bool(widths) and _long_texts_are_whole(widths)
 
 
-def count_parts(data: bytes) -> int:
-    """Return the number of 8-byte parts of a record, for a file whose header is sound."""
-    return len(_widths(data))
-
-
 def is_little_endian(data: bytes) -> bool:
     """Return True if the numbers of an SPSS file begin with their lowest byte."""
     return data[64:68] in {b"\2\0\0\0", b"\3\0\0\0"}
@@ -160,7 +155,13 @@ def claimed_records(suffix: str, data: bytes) -> int | None:
         So many records have no place in so many bytes.
     """
     try:
-        found, least = _READERS[suffix](data) if suffix in _READERS else (None, 0.0)
+        if suffix == ".dta":
+            found, least = _claimed_by_stata(data)
+        elif suffix in {".sav", ".zsav"}:
+            found, least = _claimed_by_spss(data)
+        else:
+            stated = _XPT_COUNT.search(data) if suffix == ".xpt" else None
+            found, least = (None, 0.0) if stated is None else (int(stated[1]), 1.0)
     except struct.error as error:
         raise ValueError("the file ends within its header") from error
     if found is not None and found * least > len(data):
@@ -186,22 +187,8 @@ def _claimed_by_spss(data: bytes) -> tuple[int | None, float]:
     packed, rows = (struct.unpack_from("<i" if little else ">i", data, place)[0] for place in (72, 80))
     if rows < 0:  # written by a program that did not know it yet
         return None, 0.0
-    parts = max(count_parts(data), 1)
+    parts = max(len(_widths(data)), 1)
     return rows, {0: 8.0 * parts, 1: float(parts)}.get(packed, parts / _MOST_PACKED)
-
-
-def _claimed_by_sas(data: bytes) -> tuple[int | None, float]:
-    """Return the number of records of a SAS transport file, and the fewest bytes that one takes."""
-    found = _XPT_COUNT.search(data)
-    return (None, 0.0) if found is None else (int(found[1]), 1.0)
-
-
-_READERS = {
-    ".dta": _claimed_by_stata,
-    ".sav": _claimed_by_spss,
-    ".zsav": _claimed_by_spss,
-    ".xpt": _claimed_by_sas,
-}
 
 
 FAMILIES: dict[str, Family] = {
@@ -214,6 +201,7 @@ FAMILIES: dict[str, Family] = {
 }
 PROGRAMS = {"stata": "Stata", "spss": "SPSS", "sas": "SAS"}
 SHOWN = 8  # names in one message
+_LONG = 2**31 - 28  # beyond the whole numbers of Stata's type long
 
 
 @dataclass(frozen=True)
@@ -296,26 +284,9 @@ _LIMITS: dict[Family, Limits] = {
         128,
         "at most 32 letters, digits and underscores, no digit first",
         frozenset(
-            (
-                "_all",
-                "_b",
-                "byte",
-                "_coef",
-                "_cons",
-                "double",
-                "float",
-                "if",
-                "in",
-                "int",
-                "long",
-                "_n",
-                "_N",
-                "_pi",
-                "_pred",
-                "_rc",
-                "_skip",
-                "strL",
-                "using",
+            re.findall(
+                r"\w+",
+                "_all _b byte _coef _cons double float if in int long _n _N _pi _pred _rc _skip strL using "
                 "with",
             )
         ),
@@ -389,7 +360,7 @@ def warn_of_lost_codes(path: Path, frame: pl.DataFrame, meta: Meta) -> None:
     names = [name for name, codes in meta.codes.items() if name in frame.columns and codes.count()]
     if names:
         kept = {"spss": "a .sav file", "stata": "a .dta file", "sas": "an .xpt or .dta file"}[meta.family]
-        _warn(f"missing codes of {_columns_text(names)} become plain missing in '{path}'; {kept} keeps them")
+        warn(f"missing codes of {_columns_text(names)} become plain missing in '{path}'; {kept} keeps them")
 
 
 def fit_metadata(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
@@ -401,7 +372,11 @@ def fit_metadata(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
     if meta.family != family:
         meta = _translate_metadata(path, frame, meta, family)
     limits = _LIMITS[family]
-    cut = _make_cutter(limits)
+
+    def cut(text: str, most: int) -> str:
+        """Return the text cut to a length in bytes or letters, as the format counts."""
+        return text.encode()[:most].decode(errors="ignore") if limits.bytes else text[:most]
+
     labels = {name: cut(label, limits.label) for name, label in meta.labels.items()}
     _warn_of_cut(path, "labels", [name for name in labels if labels[name] != meta.labels[name]])
     values = _storable_value_labels(path, frame, meta, family)
@@ -411,10 +386,10 @@ def fit_metadata(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
     }
     _warn_of_cut(path, "value labels", [name for name in short if short[name] != values[name]])
     if meta.notes and family != "spss":
-        _warn(f"the notes in the file are not kept in '{path}'; copy them by hand")
+        warn(f"the notes in the file are not kept in '{path}'; copy them by hand")
     if meta.response_sets:
         found = ", ".join(map(repr, meta.response_sets))
-        _warn(f"multiple response sets are not kept in '{path}': {found}; define them again")
+        warn(f"multiple response sets are not kept in '{path}': {found}; define them again")
     title = meta.file_label and cut(meta.file_label, limits.file_label)
     return replace(meta, labels=labels, value_labels=short, file_label=title)
 
@@ -453,7 +428,11 @@ def _translate_metadata(path: Path, frame: pl.DataFrame, meta: Meta, family: Fam
     else:
         warn_of_lost_codes(path, frame, meta)
         labels = {
-            name: found if frame[name].dtype == pl.String else _without_letters(found)
+            name: {
+                v: text
+                for v, text in found.items()
+                if frame[name].dtype == pl.String or not isinstance(v, str)
+            }
             for name, found in labels.items()
         }
     whole = {name: kind for name, kind in meta.kinds.items() if kind.startswith("int")}
@@ -478,46 +457,23 @@ def _storable_value_labels(
         return meta.value_labels
     kept: dict[str, dict[Any, str]] = {}
     for name, found in meta.value_labels.items() if family == "stata" else ():
-        fine = {v: text for v, text in found.items() if isinstance(v, str) or _is_stata_long(v)}
+        fine = {
+            v: text for v, text in found.items() if isinstance(v, str) or (v == int(v) and abs(v) < _LONG)
+        }
         if fine and frame[name].dtype.is_numeric():
             kept[name] = fine
     lost = [name for name, found in meta.value_labels.items() if len(kept.get(name, ())) < len(found)]
     if lost:
-        _warn(f"value labels of {_columns_text(lost)} have no place in '{path}'; a .sav file keeps them")
+        warn(f"value labels of {_columns_text(lost)} have no place in '{path}'; a .sav file keeps them")
     return kept
-
-
-def _without_letters(labels: dict[Any, str]) -> dict[Any, str]:
-    """Return the value labels of numbers, without those of letters (missing codes)."""
-    return {value: text for value, text in labels.items() if not isinstance(value, str)}
-
-
-def _is_stata_long(value: float) -> bool:
-    """Return True for a whole number in the range of Stata's type long."""
-    return value == int(value) and abs(value) < 2**31 - 28
-
-
-def _make_cutter(limits: Limits) -> Callable[[str, int], str]:
-    """Return a function that cuts a text to a length in bytes or letters, as the format counts."""
-
-    def cut(text: str, most: int) -> str:
-        """Return the text cut to `most` bytes or letters."""
-        return text.encode()[:most].decode(errors="ignore") if limits.bytes else text[:most]
-
-    return cut
 
 
 def _warn_of_cut(path: Path, what: str, names: list[str]) -> None:
     """Warn that labels of the named columns are too long for the file and are cut."""
     if names:
-        _warn(f"{what} of {_columns_text(names)} are too long for '{path}' and are cut; shorten them first")
+        warn(f"{what} of {_columns_text(names)} are too long for '{path}' and are cut; shorten them first")
 
 
 def _columns_text(names: list[str]) -> str:
     """Return the names of columns as text, such as "columns 'a', 'b' and 3 more"."""
     return f"{plural(len(names), 'column')} {shortened([repr(name) for name in names], SHOWN)}"
-
-
-def _warn(text: str) -> None:
-    """Issue a warning that points at the caller of the reading or writing function."""
-    warn(text)

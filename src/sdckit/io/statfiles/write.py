@@ -93,17 +93,16 @@ def write(
     meta = None if meta is None else without_columns(meta, changed)  # such as dates recoded to years
     kept = fit_metadata(path, frame, meta)
     columns = [_stored_column(path, column, before, meta, kept) for column in frame]
-    options = {"column_labels": kept.labels, "file_label": kept.file_label or ""}
     forms = {c.cells.name: c.format for c in columns if c.format}
+    options = {"column_labels": kept.labels, "file_label": kept.file_label or "", "variable_format": forms}
     suffix = path.suffix.lower()
     try:
         if suffix == ".dta":
-            _write_stata(draft, columns, kept, options | {"variable_format": forms})
+            _write_stata(draft, columns, kept, options)
         elif suffix == ".xpt":
-            _write_sas(draft, columns, kept, options | {"variable_format": forms})
+            _write_sas(draft, columns, kept, options)
         else:
-            packed = suffix == ".zsav"
-            _write_spss(draft, columns, kept, options | {"variable_format": forms, "compress": packed})
+            _write_spss(draft, columns, kept, options | {"compress": suffix == ".zsav"})
         clear_times(draft, suffix)
     except (OSError, MemoryError):
         raise
@@ -160,7 +159,8 @@ def _checked_numbers(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
     numbers = column.cast(pl.Float64).fill_nan(None)
     sizes = numbers.drop_nulls().abs()
     low, high = _RANGES[kept.family]
-    if column.dtype.is_integer() and any(abs(int(end)) > LARGEST for end in _ends(column)):
+    ends: list[Any] = [column.min(), column.max()] if column.dtype.is_integer() else []
+    if any(abs(int(end or 0)) > LARGEST for end in ends):
         raise ValueError(
             f"column {column.name!r} has integers beyond 2**53, which lose digits in '{path}'; "
             "store them as text"
@@ -170,11 +170,6 @@ def _checked_numbers(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
             f"column {column.name!r} has numbers too large or too small for '{path}'; write CSV or Parquet"
         )
     return numbers
-
-
-def _ends(column: pl.Series) -> list[Any]:
-    """Return the smallest and the largest value of a column as Python's integers; [] without values."""
-    return [end for end in (column.min(), column.max()) if end is not None]
 
 
 def _are_longs(numbers: pl.Series) -> bool:
@@ -208,12 +203,20 @@ def _write_stata(draft: Path, columns: list[_StoredColumn], kept: Meta, options:
         name = column.cells.name
         labelled = {value for value in kept.value_labels.get(name, ()) if isinstance(value, str)}
         used = set() if column.letters is None else set(column.letters.drop_nulls())
-        if found := labelled | used:
-            letters[name] = sorted(found)
-        series.append(_numbers_with_letters(column) if found else column.cells)
+        if not labelled | used:
+            series.append(column.cells)
+            continue
+        letters[name] = sorted(labelled | used)
+        cells = column.cells.to_list()
+        if column.letters is not None:
+            cells = [n if letter is None else letter for n, letter in zip(cells, column.letters, strict=True)]
+        series.append(pl.Series(name, cells, pl.Object))
     tables: dict[str, dict[str, Any]] = {
         "missing_user_values": letters,
-        "variable_value_labels": _integer_keys(kept.value_labels),
+        "variable_value_labels": {  # pyreadstat needs integers
+            name: {value if isinstance(value, str) else int(value): text for value, text in found.items()}
+            for name, found in kept.value_labels.items()
+        },
     }
     tables |= {option: table for option, table in options.items() if isinstance(table, dict)}
     short = _short_names([cells.name for cells in series], kept.value_labels)
@@ -223,16 +226,12 @@ def _write_stata(draft: Path, columns: list[_StoredColumn], kept: Meta, options:
     }
     series = [cells.alias(short[cells.name]) for cells in series]
     _call_pyreadstat(draft, "write_dta", series, version=_STATA_14, **options | tables)
-    if any(name != stand_in for name, stand_in in short.items()):
-        _restore_names(draft, list(short))
-
-
-def _numbers_with_letters(column: _StoredColumn) -> pl.Series:
-    """Return a column of numbers and letter codes in the form that pyreadstat takes."""
-    cells = column.cells.to_list()
-    if column.letters is not None:
-        cells = [n if letter is None else letter for n, letter in zip(cells, column.letters, strict=True)]
-    return pl.Series(column.cells.name, cells, pl.Object)
+    if any(name != stand_in for name, stand_in in short.items()):  # write the true names over the stand-ins
+        data = bytearray(draft.read_bytes())
+        start = data.index(b"<varnames>") + len(b"<varnames>")
+        names = b"".join(name.encode().ljust(_STATA_FIELD, b"\0") for name in short)
+        data[start : start + len(names)] = names
+        draft.write_bytes(data)
 
 
 def _short_names(names: list[str], labelled: dict[str, Any]) -> dict[str, str]:
@@ -242,23 +241,6 @@ def _short_names(names: list[str], labelled: dict[str, Any]) -> dict[str, str]:
     while set(long.values()) & set(names):
         long = {name: f"{stand_in}_" for name, stand_in in long.items()}
     return {name: long.get(name, name) for name in names}
-
-
-def _restore_names(draft: Path, names: list[str]) -> None:
-    """Write the true column names over the stand-ins in a Stata file."""
-    data = bytearray(draft.read_bytes())
-    start = data.index(b"<varnames>") + len(b"<varnames>")
-    stop = start + _STATA_FIELD * len(names)
-    data[start:stop] = b"".join(name.encode().ljust(_STATA_FIELD, b"\0") for name in names)
-    draft.write_bytes(data)
-
-
-def _integer_keys(labels: dict[str, dict[Any, str]]) -> dict[str, dict[Any, str]]:
-    """Return the value labels with whole numbers as integers, as pyreadstat needs them."""
-    return {
-        name: {value if isinstance(value, str) else int(value): text for value, text in found.items()}
-        for name, found in labels.items()
-    }
 
 
 def _write_spss(draft: Path, columns: list[_StoredColumn], kept: Meta, options: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import MISSING_RULE, Parameter, metric
+from sdckit.core.registry import MISSING_RULE, Parameter
 from sdckit.core.roles import Roles
 from sdckit.kernels.sums import powers_of_two
 from sdckit.metrics.blocks import (
@@ -29,7 +29,7 @@ from sdckit.metrics.blocks import (
     squared_cost,
 )
 from sdckit.metrics.original import Original
-from sdckit.metrics.pair import add_suppressed, pair_of, pooled_means, record_means, require_in_memory
+from sdckit.metrics.pair import add_suppressed, metric, pooled_means, record_means, require_in_memory
 from sdckit.metrics.publishable import cell_is_dominated
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
@@ -262,8 +262,6 @@ def il_variables(
     >>> round(sdc.il_variables([1, 2, 3], [1, 2.5, 5], scale="raw"), 4)
     0.3333
     """
-    pair = pair_of(original, masked, weights=weights)
-    return score_il_variables(pair, scale=scale, missing=missing).value.overall
 
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
@@ -427,7 +425,6 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     >>> sdc.mae([10, 20, 30, 40, 0], [12, 18, 33, 40, 1])
     1.6
     """
-    return score_cells(MAE, pair_of(original, masked, weights=weights), missing=missing).value.overall
 
 
 @metric(
@@ -470,7 +467,6 @@ def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     >>> sdc.mse([10, 20, 30, 40, 0], [12, 18, 33, 40, 1])
     3.6
     """
-    return score_cells(MSE, pair_of(original, masked, weights=weights), missing=missing).value.overall
 
 
 @metric(
@@ -516,8 +512,6 @@ def il1(
     >>> sdc.il1([10, 20, 30, 40, 0], [12, 18, 33, 40, 1])
     0.1
     """
-    pair = pair_of(original, masked, weights=weights)
-    return score_cells(IL1, pair, missing=missing, zeros=zeros).value.overall
 
 
 @metric(
@@ -565,7 +559,6 @@ def il1s(original: Any, masked: Any, *, weights: Any = None, missing: str = "pai
     >>> round(sdc.il1s([10, 20, 30, 40, 0], [12, 18, 33, 40, 1]), 5)
     0.07155
     """
-    return score_cells(IL1S, pair_of(original, masked, weights=weights), missing=missing).value.overall
 
 
 def score_suppressed(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
@@ -650,7 +643,6 @@ def suppressed(original: Any, masked: Any, *, weights: Any = None) -> float:
     >>> sdc.suppressed([[1, 5], [2, 6], [3, float("nan")]], [[1, 5], [float("nan")] * 2, [3, 7]])
     0.4
     """
-    return score_suppressed(pair_of(original, masked, weights=weights)).value.overall
 
 
 Part = Literal["marginal", "permutation"]
@@ -764,8 +756,6 @@ def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: st
     >>> sdc.mse(x, y), sdc.mse_marginal(x, y), sdc.mse_permutation(x, y)
     (1.4, 0.2, 1.2)
     """
-    pair = pair_of(original, masked, weights=weights, paired=False)
-    return score_split("marginal", pair, missing=missing).value.overall
 
 
 @metric(
@@ -814,5 +804,3 @@ def mse_permutation(original: Any, masked: Any, *, weights: Any = None, missing:
     >>> sdc.mse_permutation([1, 2, 3, 4, 5], [1, 4, 9, 16, 25])
     0.0
     """
-    pair = pair_of(original, masked, weights=weights)
-    return score_split("permutation", pair, missing=missing).value.overall

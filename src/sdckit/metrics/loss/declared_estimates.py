@@ -8,10 +8,10 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.checks import plural
-from sdckit.core.registry import metric, public_value
+from sdckit.core.registry import public_value
 from sdckit.estimation.compare import masked_rows
 from sdckit.estimation.estimators import name_of_row
-from sdckit.metrics.pair import pair_of
+from sdckit.metrics.pair import metric
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
@@ -129,7 +129,6 @@ def estimates(original: Any, masked: Any) -> float:
     >>> 0 < sdc.loss.estimates(original, masked) < 0.4
     True
     """
-    return score_estimates(pair_of(original, masked, paired=False)).value.overall
 
 
 @metric(
@@ -168,4 +167,3 @@ def estimates_worst(original: Any, masked: Any) -> float:
     >>> sdc.estimates_worst(original, masked) >= sdc.loss.estimates(original, masked)
     True
     """
-    return score_estimates_worst(pair_of(original, masked, paired=False)).value.overall

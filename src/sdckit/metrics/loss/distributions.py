@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import MISSING_RULE, Parameter, metric
+from sdckit.core.registry import MISSING_RULE, Parameter
 from sdckit.metrics.blocks import MAE, hellinger_distance
 from sdckit.metrics.loss.moments import explain_value, measure_variables, score_variables
-from sdckit.metrics.pair import pair_of
+from sdckit.metrics.pair import metric
 from sdckit.metrics.publishable import cell_is_dominated
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ def ks(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairw
     >>> sdc.ks([1, 2, 3, 4], [2, 3, 4, 5])
     0.25
     """
-    return score_ks(pair_of(original, masked, weights=weights, paired=False), missing=missing).value.overall
 
 
 # --- Hellinger ---
@@ -172,9 +171,6 @@ def hellinger(original: Any, masked: Any, *, weights: Any = None, missing: str =
     >>> round(sdc.hellinger([1, 2, 3, 4], [1, 2, 3, 5]), 4)
     0.3827
     """
-    return score_hellinger(
-        pair_of(original, masked, weights=weights, paired=False), missing=missing
-    ).value.overall
 
 
 # --- Wasserstein ---
@@ -268,5 +264,3 @@ def wasserstein(
     >>> sdc.wasserstein([1, 2, 3, 4], [5, 4, 3, 2])
     0.25
     """
-    pair = pair_of(original, masked, weights=weights, paired=False)
-    return score_wasserstein(pair, scale=scale, missing=missing).value.overall

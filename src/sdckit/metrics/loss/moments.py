@@ -10,11 +10,11 @@ import numpy as np
 
 from sdckit.core import checks, registry
 from sdckit.core.checks import shortened
-from sdckit.core.registry import METRICS, metric
+from sdckit.core.registry import METRICS
 from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.sums import deviations, spread
 from sdckit.metrics.loss.cells import MLODAK
-from sdckit.metrics.pair import mean_over_variables, pair_of, penalise_suppressed, require_in_memory
+from sdckit.metrics.pair import mean_over_variables, metric, penalise_suppressed, require_in_memory
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
@@ -234,7 +234,6 @@ def il_correl(original: Any, masked: Any) -> float:
     >>> round(sdc.il_correl(x, y), 4)
     0.2128
     """
-    return score_il_correl(pair_of(original, masked, paired=False)).value.overall
 
 
 # --- eigenvalues ---
@@ -303,7 +302,6 @@ def eigen(original: Any, masked: Any) -> float:
     >>> round(sdc.eigen(x, y), 4)  # eigenvalues 1.6 and 0.4 became 2 and 0
     1.25
     """
-    return score_eigen(pair_of(original, masked, paired=False)).value.overall
 
 
 # --- confidence intervals ---
@@ -390,7 +388,6 @@ def ci_overlap(original: Any, masked: Any) -> float:
     >>> round(sdc.ci_overlap([1, 2, 3, 4], [2, 3, 4, 5]), 4)
     0.6048
     """
-    return score_ci_overlap(pair_of(original, masked, paired=False)).value.overall
 
 
 # --- covariances along the original's axes ---
@@ -492,4 +489,3 @@ def covariance_loss(original: Any, masked: Any) -> float:
     >>> round(sdc.covariance_loss(x, y), 4)  # shares of 0.8 and 0.2 became 0.5 and 0.5
     1.0
     """
-    return score_covariance_loss(pair_of(original, masked, paired=False)).value.overall

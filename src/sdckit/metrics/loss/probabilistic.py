@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core.registry import metric
 from sdckit.kernels.sums import deviations, standardise_like
 from sdckit.metrics.loss.moments import complete_values, whole_file_score
-from sdckit.metrics.pair import pair_of
+from sdckit.metrics.pair import metric
 
 if TYPE_CHECKING:
     from sdckit.arrays import Bools, Floats
@@ -193,4 +192,3 @@ def pil(original: Any, masked: Any) -> float:
     >>> round(parts["means"], 4), parts["variances"]
     (0.5376, 0.0)
     """
-    return score_pil(pair_of(original, masked, paired=False)).value.overall

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core.registry import Parameter
 from sdckit.kernels.sums import standardise, whitening_axes
 from sdckit.metrics.loss.moments import SINGULAR, complete_values, whole_file_score
-from sdckit.metrics.pair import pair_of
+from sdckit.metrics.pair import metric
 
 if TYPE_CHECKING:
     from sdckit.arrays import Floats
@@ -95,12 +94,8 @@ def _penalised_likelihood(matrix: Floats, target: Floats, penalty: Floats, coeff
 
 def fit_tree(table: Floats, target: Floats) -> tuple[Floats, int]:
     """Return the fitted probabilities of a classification tree, and its number of leaves."""
-    try:
-        trees = import_module("sklearn.tree")
-    except ImportError as error:
-        raise ValueError(
-            "pmse with model='cart' needs the package scikit-learn; pip install \"sdckit[stats]\""
-        ) from error
+    needs = "pmse with model='cart' needs the package scikit-learn"
+    trees = checks.optional_package("sklearn.tree", needs, "stats")
     leaf = max(LEAF, math.ceil(LEAF_SHARE * target.size))
     tree = trees.DecisionTreeClassifier(min_samples_leaf=leaf, random_state=0)
     tree.fit(table, target)
@@ -234,4 +229,3 @@ def pmse(original: Any, masked: Any, *, model: str = "quadratic") -> float:
     >>> round(sdc.pmse([1, 2, 3, 4], [2, 3, 4, 5], model="main"), 4)
     0.1672
     """
-    return score_pmse(pair_of(original, masked, paired=False), model=model).value.overall

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks, randomness
-from sdckit.core.registry import MISSING_RULE, Parameter, metric
+from sdckit.core.registry import MISSING_RULE, Parameter
 from sdckit.kernels.ranks import TIES, largest_absolute, largest_squared, untied_level
 from sdckit.metrics.pair import (
     mean_over_variables,
-    pair_of,
+    metric,
     penalise_suppressed,
     record_means,
     require_in_memory,
@@ -75,9 +75,10 @@ def score_rank(
             penalise=missing == "penalise",
         )
     used = np.full(comparison.p, comparison.n) if comparison.complete else comparison.counts.both
-    values: dict[str, Any] = {
-        name: Values(_overall_mean(level, variables), level) for name, level in levels.items()
-    }
+    values: dict[str, Any] = {}
+    for name, level in levels.items():  # unknown for a variable that has a loss: unknown for the file
+        unknown = (np.isnan(level) & ~np.isnan(variables)).any()
+        values[name] = Values(math.nan if unknown else mean_over_variables(level), level)
     return Score(**values, used=used, left_out=np.zeros(comparison.p, np.int64), **extra)
 
 
@@ -102,14 +103,6 @@ def _weighted_losses(
     return np.array(
         [comparison.weighted_losses(j, what)[PLACE[cost]] if counts[j] > 1 else np.nan for j in variables]
     )
-
-
-def _overall_mean(values: Floats, losses: Floats) -> float:
-    """Return the mean of `values` over variables; NaN if one is NaN for a variable that has a loss."""
-    if values is losses:
-        return mean_over_variables(losses)
-    unknown = (np.isnan(values) & ~np.isnan(losses)).any()
-    return math.nan if unknown else mean_over_variables(values)
 
 
 def _reference_levels(cost: Cost, comparison: Comparison, ties: str, *, bounded: bool) -> dict[str, Floats]:
@@ -265,8 +258,6 @@ def brmae(
     >>> round(sdc.brmae([1, 2, 3, 4, 5], [2, 1, 3, 6, 4]), 4)
     0.3333
     """
-    pair = pair_of(original, masked, weights=weights)
-    return score_rank("absolute", pair, ties=ties, missing=missing, rng=rng).value.overall
 
 
 @metric(
@@ -323,8 +314,6 @@ def brmse(
     >>> sdc.brmse([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
     0.1
     """
-    pair = pair_of(original, masked, weights=weights)
-    return score_rank("squared", pair, ties=ties, missing=missing, rng=rng).value.overall
 
 
 def _explain_rank_mean(unit: str, score: Score) -> str:
@@ -376,7 +365,6 @@ def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = No
     >>> sdc.rank_mae([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
     0.8
     """
-    return score_rank("absolute", pair_of(original, masked), bounded=False, ties=ties, rng=rng).value.overall
 
 
 @metric(
@@ -421,4 +409,3 @@ def rank_mse(original: Any, masked: Any, *, ties: str = "average", rng: Any = No
     >>> sdc.rank_mse([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
     0.8
     """
-    return score_rank("squared", pair_of(original, masked), bounded=False, ties=ties, rng=rng).value.overall

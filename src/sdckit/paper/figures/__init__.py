@@ -11,8 +11,6 @@ from sdckit.paper.figures import study as note
 from sdckit.paper.figures.parts import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sdckit.paper.study import Study
 
 __all__ = ["Figure", "all_figures"]
@@ -39,7 +37,8 @@ def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[F
     """
     if len(study.datasets) > MOST_DATASETS:
         raise ValueError(f"{len(study.datasets)} datasets measured; give one or two to be drawn")
-    numbered = [(dataset, _dataset_index(dataset, i)) for i, dataset in enumerate(study.datasets)]
+    # Which of the paper's two data sets each stands for in figure numbers.
+    numbered = [(dataset, 1 if dataset == "Census" else i) for i, dataset in enumerate(study.datasets)]
     found = [orders.small_rankings_figure(), orders.random_rankings_figure(rng=rng, draws=draws)]
     found += [note.loss_by_parameter_figure(study, dataset, 3 + place) for dataset, place in numbered]
     found += [note.correlations_figure(study, dataset, 5 + place) for dataset, place in numbered]
@@ -48,23 +47,9 @@ def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[F
         for dataset, place in numbered
         for i, metric in enumerate(BOUNDED)
     ]
-    return [*found, *_further_figures(study)]
-
-
-def _dataset_index(dataset: str, order: int) -> int:
-    """Return 0 or 1: which of the paper's two data sets this one stands for in figure numbers."""
-    return 1 if dataset == "Census" else order
-
-
-def _further_figures(study: Study) -> Iterator[Figure]:
-    """Yield the figures that the paper does not have, numbered A1, A2, ..."""
-    drawn: list[tuple[Any, ...]] = [
-        (ours.tie_ranges_figure, "tie-range"),
-        (ours.disagreements_figure, "disagreement"),
-    ]
-    if study.risks is not None:
-        drawn += [
-            (ours.risk_map_figure, f"risk-map-{dataset.lower()}", dataset) for dataset in study.datasets
-        ]
-    for number, (draw, name, *dataset) in enumerate(drawn, 1):
-        yield draw(study, *dataset, number=f"A{number}", name=name)
+    found.append(ours.tie_ranges_figure(study, number="A1", name="tie-range"))
+    found.append(ours.disagreements_figure(study, number="A2", name="disagreement"))
+    for number, dataset in enumerate(() if study.risks is None else study.datasets, 3):
+        name = f"risk-map-{dataset.lower()}"
+        found.append(ours.risk_map_figure(study, dataset, number=f"A{number}", name=name))
+    return found

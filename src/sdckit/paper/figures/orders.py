@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.figures.parts import Figure, dots_layer, level_line, panel_header
+from sdckit.paper.figures.parts import dots_layer, drawn, level_line, panel_header
 from sdckit.paper.verdicts import all_distances, distance_counts, random_distances
-from sdckit.report.charts import INK, Spec, colour, grid, quantity
+from sdckit.report.charts import INK, Spec, colour, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from sdckit.paper.figures.parts import Figure
 
 LENGTHS = (5, 6, 7)
 DISTANCES = {"brmae": "bounded absolute distance", "brmse": "bounded squared distance"}
@@ -22,10 +22,9 @@ LENGTH = 100
 def small_rankings_figure() -> Figure:
     """Return figure 1: the distances of all rankings of 5, 6 and 7 records."""
     table = _distinct_distances(pl.concat(all_distances(n) for n in LENGTHS))
-    panels = [
-        _step_panel(table, place, metric, n) for place, (metric, n) in enumerate(_metrics_and_sizes(LENGTHS))
-    ]
-    datasets = {f"{metric}{n}": table.filter(metric=metric, n=n) for metric, n in _metrics_and_sizes(LENGTHS)}
+    pairs = [(metric, n) for metric in BOUNDED for n in LENGTHS]
+    panels = [_step_panel(table, place, metric, n) for place, (metric, n) in enumerate(pairs)]
+    datasets = {f"{metric}{n}": table.filter(metric=metric, n=n) for metric, n in pairs}
     title = "Bounded rank distances of all rankings of 5, 6 and 7 records"
     caption = (
         "Each step is one value that the distance from the ranking 1, 2, ..., n can take, as long as there "
@@ -35,8 +34,16 @@ def small_rankings_figure() -> Figure:
         "also has more and finer steps. The dashed line is the mean, the score of an order that has "
         "nothing to do with the first."
     )
-    chart = grid(panels, columns=3, name="figure-1", description=title, datasets=datasets, spacing=(16, 16))
-    return Figure("figure-1", "1", title, caption, table, chart)
+    return drawn(
+        panels,
+        table,
+        number="1",
+        title=title,
+        caption=caption,
+        columns=3,
+        datasets=datasets,
+        spacing=(16, 16),
+    )
 
 
 def random_rankings_figure(*, rng: Any = None, draws: int = 10_000) -> Figure:
@@ -56,13 +63,16 @@ def random_rankings_figure(*, rng: Any = None, draws: int = 10_000) -> Figure:
         "left. Both distances look continuous here; the absolute one still takes far fewer distinct "
         "values, they only lie too close to show."
     )
-    chart = grid(panels, columns=2, name="figure-2", description=title, datasets=datasets, spacing=(12, 20))
-    return Figure("figure-2", "2", title, caption, table, chart)
-
-
-def _metrics_and_sizes(lengths: Sequence[int]) -> list[tuple[str, int]]:
-    """Return all pairs of a bounded metric and a number of records, in the order of the panels."""
-    return [(metric, n) for metric in BOUNDED for n in lengths]
+    return drawn(
+        panels,
+        table,
+        number="2",
+        title=title,
+        caption=caption,
+        columns=2,
+        datasets=datasets,
+        spacing=(12, 20),
+    )
 
 
 def _distinct_distances(distances: pl.DataFrame) -> pl.DataFrame:
@@ -89,12 +99,11 @@ def _step_panel(table: pl.DataFrame, place: int, metric: str, n: int) -> Spec:
     )
     x["axis"]["values"] = [0, total // 2, total]
     y = quantity("value", domain=(-0.02, 1.02), title=DISTANCES[metric] if n == LENGTHS[0] else None)
-    mark = {"type": "rule", "strokeWidth": 2.2, "strokeCap": "round", "color": colour(metric)}
     layer = {
         "data": {"name": f"{metric}{n}"},
         # A step of one ranking still has a length: it begins where the one before it ended.
         "transform": [{"calculate": "datum.first - 1", "as": "start"}],
-        "mark": mark,
+        "mark": {"type": "rule", "strokeWidth": 2.2, "strokeCap": "round", "color": colour(metric)},
         "encoding": {"x": x, "x2": {"field": "last"}, "y": y},
     }
     text = f"n = {n}: {total:,} rankings, {steps.height} values"

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, TIES, disagreement
-from sdckit.paper.design import COLOURS, HEADINGS, KEYS, STUDY_METHODS
+from sdckit.paper.design import COLOURS, HEADINGS, KEYS, STUDY_METHODS, name_of, setting_label
 from sdckit.paper.figures.parts import (
     ALL_METRICS,
-    Figure,
     colour_encoding,
     dots_layer,
+    drawn,
     extremes,
     level_line,
-    name_of,
     panel_header,
     text_layer,
 )
-from sdckit.paper.risks import setting_label
-from sdckit.report.charts import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PALE,
-    SMALL,
-    Spec,
-    grid,
-    label,
-    quantity,
-)
+from sdckit.report.charts import BLUE, GREEN, GREY, INK, ORANGE, PALE, SMALL, Spec, label, quantity
 
 if TYPE_CHECKING:
+    from sdckit.paper.figures.parts import Figure
     from sdckit.paper.study import Study
 
 RULES = {"first": "first (row order)", "average": "average (mid-rank)", "expected": "expected (random)"}
@@ -63,8 +50,8 @@ def tie_ranges_figure(study: Study, *, number: str, name: str) -> Figure:
         "depends on the rule. The dashed level of unrelated order lies above the scale."
     )
     datasets = {f"panel{i}": table.filter(dataset=d, metric=m) for i, (d, m) in enumerate(pairs)}
-    chart = grid(panels, columns=2, name=name, description=title, datasets=datasets, spacing=(14, 20))
-    return Figure(name, number, title, caption, table, chart, ours=True)
+    options: dict[str, Any] = {"columns": 2, "datasets": datasets, "spacing": (14, 20)}
+    return drawn(panels, table, name=name, number=number, title=title, caption=caption, ours=True, **options)
 
 
 def _tie_rows(study: Study, dataset: str) -> pl.DataFrame:
@@ -118,13 +105,8 @@ def disagreements_figure(study: Study, *, number: str, name: str) -> Figure:
     x = quantity("percent", domain=(0, 1.05 * highest), title="pairs of files ordered differently (%)")
     lines = {"title": None, "grid": True, "gridColor": PALE, "gridWidth": 0.4, "ticks": False}
     y: Spec = {"field": "pair", "type": "nominal", "sort": order, "axis": lines}
-    cloud = dots_layer(
-        "pairs",
-        x,
-        y,
-        color=colour_encoding("dataset", sets, dict(zip(sets, (INK, SHADE), strict=False))),
-        area=40,
-    )
+    paint = colour_encoding("dataset", sets, dict(zip(sets, (INK, SHADE), strict=False)))
+    cloud = dots_layer("pairs", x, y, color=paint, area=40)
     title = "Ours: how often two metrics disagree on which of two maskings lost more"
     caption = (
         "Share of pairs of masked files, the two by different methods, that two metrics put in different "
@@ -132,14 +114,9 @@ def disagreements_figure(study: Study, *, number: str, name: str) -> Figure:
         "what unrelated metrics reach. The correlations of the note's figures are taken within a method "
         "and cannot show this."
     )
-    chart = grid(
-        [{"width": 330, "height": 260, "layer": [cloud]}],
-        columns=1,
-        name=name,
-        description=title,
-        datasets={"pairs": labelled},
-    )
-    return Figure(name, number, title, caption, table, chart, ours=True)
+    panels: list[Spec] = [{"width": 330, "height": 260, "layer": [cloud]}]
+    options: dict[str, Any] = {"columns": 1, "datasets": {"pairs": labelled}}
+    return drawn(panels, table, name=name, number=number, title=title, caption=caption, ours=True, **options)
 
 
 def risk_map_figure(study: Study, dataset: str, *, number: str, name: str) -> Figure:
@@ -159,14 +136,9 @@ def risk_map_figure(study: Study, dataset: str, *, number: str, name: str) -> Fi
         f"no other setting is better in both ({shares}). The dashed level is the loss of unrelated order."
     )
     level = study.levels.filter(dataset=dataset, method="noise", ties="average")["brmae"].to_list()
-    chart = grid(
-        [_map_panel(table, level[0] if level else None)],
-        columns=1,
-        name=name,
-        description=title,
-        datasets={"settings": _with_labels(table)},
-    )
-    return Figure(name, number, title, caption, table, chart, ours=True, risk=True)
+    panels = [_map_panel(table, level[0] if level else None)]
+    options: dict[str, Any] = {"columns": 1, "datasets": {"settings": _with_labels(table)}, "risk": True}
+    return drawn(panels, table, name=name, number=number, title=title, caption=caption, ours=True, **options)
 
 
 def _count_order(pair: tuple[str, int]) -> tuple[int, int]:
@@ -211,16 +183,10 @@ def _map_panel(table: pl.DataFrame, level: float | None) -> Spec:
 
 def _label_layers(encoding: Spec) -> list[Spec]:
     """Return two chart layers with the labels of settings, left and right of their points."""
-    left = " || ".join(
-        f"datum.method == '{method}'"
-        for method, study_method in STUDY_METHODS.items()
-        if study_method.labels_left
-    )
+    left = " || ".join(f"datum.method == '{name}'" for name, one in STUDY_METHODS.items() if one.labels_left)
+    to_left = {"align": "right", "dx": -6, "dy": 5}
     found = []
-    for test, style in (
-        (left, {"align": "right", "dx": -6, "dy": 5}),
-        (f"!({left})", {"align": "left", "dx": 6}),
-    ):
+    for test, style in ((left, to_left), (f"!({left})", {"align": "left", "dx": 6})):
         mark = {"type": "text", "fontSize": SMALL, "baseline": "middle"} | style
         shown = [{"filter": f"datum.text != null && ({test})"}]
         place: Spec = {"data": {"name": "settings"}, "transform": shown, "mark": mark}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED
-from sdckit.report.charts import GREY, INK, LARGE, NORMAL, SMALL, Spec, colour, label
+from sdckit.report.charts import GREY, INK, LARGE, NORMAL, SMALL, Spec, grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,9 +36,24 @@ class Figure:
     risk: bool = False
 
 
-def name_of(dataset: str) -> str:
-    """Return the name of a data set as texts spell it."""
-    return "the bundled sample" if dataset == "sample" else dataset
+def drawn(
+    panels: Sequence[Spec],
+    table: pl.DataFrame,
+    *,
+    number: str,
+    title: str,
+    caption: str,
+    columns: int,
+    datasets: Mapping[str, pl.DataFrame],
+    spacing: tuple[float, float] = (12, 12),
+    name: str = "",
+    ours: bool = False,
+    risk: bool = False,
+) -> Figure:
+    """Return a figure of panels in rows of `columns`; one of the note is named by its number."""
+    name = name or f"figure-{number}"
+    chart = grid(panels, columns=columns, name=name, description=title, datasets=datasets, spacing=spacing)
+    return Figure(name, number, title, caption, table, chart, ours, risk)
 
 
 def correlation_text(value: float | None) -> str:
@@ -52,26 +67,17 @@ def correlation_text(value: float | None) -> str:
 
 def text_layer(text: str, *, x: Any, y: float, size: int = NORMAL, **style: Any) -> Spec:
     """Return a chart layer with one piece of text at a position in the panel, in pixels."""
-    mark = {
-        "type": "text",
-        "text": text,
-        "fontSize": size,
-        "baseline": "alphabetic",
-        "align": "left",
-        "color": INK,
+    look: Spec = {"fontSize": size, "baseline": "alphabetic", "align": "left", "color": INK}
+    return {
+        "data": {"values": [{}]},
+        "mark": {"type": "text", "text": text} | look | {"x": x, "y": y} | style,
     }
-    return {"data": {"values": [{}]}, "mark": mark | {"x": x, "y": y} | style}
-
-
-def panel_letter(place: int) -> str:
-    """Return the letter of a panel: "a" for 0, "b" for 1."""
-    return "abcdefghijklmnopqrstuvwxyz"[place]
 
 
 def panel_header(place: int, text: str, *, width: float) -> list[Spec]:
-    """Return the chart layers above a panel: its letter on the left, a text on the right."""
+    """Return the chart layers above a panel: a letter on the left ("a" for place 0), text on the right."""
     return [
-        text_layer(panel_letter(place), x=0, y=-5, size=LARGE, fontWeight="bold"),
+        text_layer("abcdefghijklmnopqrstuvwxyz"[place], x=0, y=-5, size=LARGE, fontWeight="bold"),
         text_layer(text, x=width, y=-5, align="right"),
     ]
 
@@ -93,15 +99,8 @@ def level_line(level: float | None, y: Spec, *, width: float, text: str = "unrel
         return [edge, text_layer(f"\u2191 {text} {level:.3f}", x=4, y=10, **style)]
     # The same axis as the data: Vega-Lite would merge two different axes.
     place = {"data": {"values": [{"level": level}]}, "encoding": {"y": y | {"field": "level"}}}
-    note = {
-        "type": "text",
-        "text": f"{text} {level:.3f}",
-        "x": 4,
-        "dy": -3,
-        "align": "left",
-        "baseline": "alphabetic",
-    }
-    return [place | {"mark": line}, place | {"mark": note | style}]
+    note = {"type": "text", "text": f"{text} {level:.3f}", "x": 4, "dy": -3, "align": "left"}
+    return [place | {"mark": line}, place | {"mark": note | {"baseline": "alphabetic"} | style}]
 
 
 def dots_layer(data: str, x: Spec, y: Spec, *, color: Any, area: float = 4.0) -> Spec:
@@ -116,12 +115,8 @@ def colour_encoding(
 ) -> Spec:
     """Return the encoding of a colour for each value of a field, with one legend above the figure."""
     scale = {"domain": list(names.values()), "range": [colours[name] for name in names]}
-    legend = {
-        "title": None,
-        "orient": "top",
-        "symbolType": symbol,
-        "symbolSize": 40 if symbol == "circle" else 200,
-    }
+    size = 40 if symbol == "circle" else 200
+    legend = {"title": None, "orient": "top", "symbolType": symbol, "symbolSize": size}
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
 
 
@@ -143,8 +138,3 @@ def padded_correlation_range(values: pl.Series) -> tuple[float, float]:
     low, high = extremes(values)
     margin = 0.05 * (high - low) or 0.001
     return low - margin, min(high + margin, 1.0)
-
-
-def metric_colour_scale(names: Sequence[str]) -> Spec:
-    """Return the Vega-Lite scale from metric titles to colours."""
-    return {"domain": [label(name) for name in names], "range": [colour(name) for name in names]}

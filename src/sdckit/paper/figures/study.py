@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED
-from sdckit.paper.design import HEADINGS, RANDOM_METHODS, STUDY_METHODS
+from sdckit.paper.design import HEADINGS, RANDOM_METHODS, STUDY_METHODS, name_of
 from sdckit.paper.figures.parts import (
     ALL_METRICS,
-    Figure,
     column_title,
     correlation_text,
     dots_layer,
+    drawn,
     extremes,
     level_line,
-    metric_colour_scale,
-    name_of,
     padded_correlation_range,
     padded_range,
     panel_header,
 )
-from sdckit.report.charts import INK, SMALL, Spec, grid, label, quantity
+from sdckit.report.charts import INK, SMALL, Spec, colour, label, quantity
 
 if TYPE_CHECKING:
+    from sdckit.paper.figures.parts import Figure
     from sdckit.paper.study import Study
 
 CONVENTIONS = (
@@ -43,10 +42,7 @@ def loss_by_parameter_figure(study: Study, dataset: str, number: int) -> Figure:
     pairs = [(metric, method) for metric in ALL_METRICS for method in methods]
     table = pl.concat(_parameter_rows(study, dataset, *pair, place) for place, pair in enumerate(pairs))
     panels = [_parameter_panel(table, place, *pair) for place, pair in enumerate(pairs)]
-    name, title = (
-        f"figure-{number}",
-        f"Information loss against the amount of masking, {name_of(dataset)}",
-    )
+    title = f"Information loss against the amount of masking, {name_of(dataset)}"
     caption = (
         f"Each point is one masked version of {name_of(dataset)}: its loss (rows) against the parameter of "
         "the method (columns), in one run over the grid; r is Spearman's correlation of the two. 0 means "
@@ -54,15 +50,8 @@ def loss_by_parameter_figure(study: Study, dataset: str, number: int) -> Figure:
         "ours: what brMAE and brMSE score when the masked order has nothing to do with the original one. "
         f"{CONVENTIONS}"
     )
-    chart = grid(
-        panels,
-        columns=len(methods),
-        name=name,
-        description=title,
-        datasets=_split_by_panel(table),
-        spacing=(6, 8),
-    )
-    return Figure(name, str(number), title, caption, table, chart)
+    options: dict[str, Any] = {"columns": len(methods), "datasets": _split_by_panel(table), "spacing": (6, 8)}
+    return drawn(panels, table, number=str(number), title=title, caption=caption, **options)
 
 
 def _parameter_rows(study: Study, dataset: str, metric: str, method: str, place: int) -> pl.DataFrame:
@@ -87,30 +76,31 @@ def _split_by_panel(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 def _parameter_panel(table: pl.DataFrame, place: int, metric: str, method: str) -> Spec:
     """Return the panel of one metric against the parameter of one method."""
-    width, height = 128, 102
     rows = table.filter(panel=place)
     first_column, last_row = method == table["method"][0], metric == ALL_METRICS[-1]
-    x = quantity(
-        "setting",
-        domain=STUDY_METHODS[method].axis_range,
-        title=STUDY_METHODS[method].axis_title if last_row else None,
-    )
+    known = STUDY_METHODS[method]
+    x = quantity("setting", domain=known.axis_range, title=known.axis_title if last_row else None)
     x["axis"]["labels"] = last_row
-    unrelated = rows["unrelated"][0]
     domain = padded_range(rows["value"])
     if metric in BOUNDED:
         highest = table.filter(metric=metric).select(pl.max_horizontal("value", "unrelated").max()).item()
         domain = (-0.02 * highest, HEADROOM * highest)
     y = quantity("value", domain=domain, title=label(metric) if first_column else None)
+    return _scatterplot(rows, x, y, size=(128, 102), titled=metric == ALL_METRICS[0])
+
+
+def _scatterplot(rows: pl.DataFrame, x: Spec, y: Spec, *, size: tuple[int, int], titled: bool) -> Spec:
+    """Return a panel of points, one for each row, with the level of unrelated order and the correlation."""
+    place, method = rows["panel"][0], rows["method"][0]
+    width, height = size
+    known = STUDY_METHODS[method]
     layers = [
-        dots_layer(
-            f"panel{place}", x, y, color=STUDY_METHODS[method].colour, area=STUDY_METHODS[method].point_area
-        )
+        dots_layer(f"panel{place}", x, y, color=known.colour, area=known.point_area),
+        *level_line(rows["unrelated"][0], y, width=width),
+        *panel_header(place, correlation_text(rows["spearman"][0]), width=width),
     ]
-    layers += level_line(unrelated, y, width=width)
-    layers += panel_header(place, correlation_text(rows["spearman"][0]), width=width)
     panel: Spec = {"width": width, "height": height, "layer": layers}
-    return panel | ({"title": column_title(HEADINGS[method])} if metric == ALL_METRICS[0] else {})
+    return panel | ({"title": column_title(HEADINGS[method])} if titled else {})
 
 
 def correlations_figure(study: Study, dataset: str, number: int) -> Figure:
@@ -124,7 +114,6 @@ def correlations_figure(study: Study, dataset: str, number: int) -> Figure:
     repeats = study.replications(dataset)
     panels = [_box_panel(table, place, method, repeats) for place, method in enumerate(methods)]
     shown = "median, quartiles and extremes, and every" if repeats >= FEW else "the median, and every"
-    name = f"figure-{number}"
     title = f"Correlation of each metric with the amount of masking, {name_of(dataset)}"
     caption = (
         "Spearman's correlation of each metric with the grid of a method's parameter, over the "
@@ -136,10 +125,8 @@ def correlations_figure(study: Study, dataset: str, number: int) -> Figure:
         name=pl.col("metric").replace({metric: label(metric) for metric in ALL_METRICS})
     )
     datasets = {method: named.filter(method=method) for method in methods}
-    chart = grid(
-        panels, columns=len(methods), name=name, description=title, datasets=datasets, spacing=(12, 14)
-    )
-    return Figure(name, str(number), title, caption, table, chart)
+    options: dict[str, Any] = {"columns": len(methods), "datasets": datasets, "spacing": (12, 14)}
+    return drawn(panels, table, number=str(number), title=title, caption=caption, **options)
 
 
 def _box_panel(table: pl.DataFrame, place: int, method: str, repeats: int) -> Spec:
@@ -159,7 +146,8 @@ def _box_panel(table: pl.DataFrame, place: int, method: str, repeats: int) -> Sp
         title="Spearman's r" if place == 0 else None,
         tickCount=5,
     )
-    paint = {"field": "name", "type": "nominal", "scale": metric_colour_scale(ALL_METRICS), "legend": None}
+    scale = {"domain": names, "range": [colour(name) for name in ALL_METRICS]}
+    paint = {"field": "name", "type": "nominal", "scale": scale, "legend": None}
     if repeats >= FEW:
         layers = [_box_layer(method, x, y, paint), dots_layer(method, x, y, color=INK, area=3)]
     else:
@@ -203,7 +191,7 @@ def bounded_by_unbounded_figure(study: Study, dataset: str, bounded: str, number
         _association_rows(study, dataset, bounded, *pair, place) for place, pair in enumerate(pairs)
     )
     panels = [_association_panel(table, place, *pair) for place, pair in enumerate(pairs)]
-    name, short = f"figure-{number}", label(bounded)
+    short = label(bounded)
     title = f"{short} against the unbounded metrics, {name_of(dataset)}"
     caption = (
         f"Each point is one masked version of {name_of(dataset)}: its {short} against its MAE, MSE, IL1 and "
@@ -212,15 +200,12 @@ def bounded_by_unbounded_figure(study: Study, dataset: str, bounded: str, number
         "no loss on either axis. The level of unrelated order (dashed; with an arrow where it lies above "
         f"the scale) is ours. {CONVENTIONS}"
     )
-    chart = grid(
-        panels,
-        columns=len(methods),
-        name=name,
-        description=title,
-        datasets=_split_by_panel(table),
-        spacing=(8, 14),
-    )
-    return Figure(name, str(number), title, caption, table, chart)
+    options: dict[str, Any] = {
+        "columns": len(methods),
+        "datasets": _split_by_panel(table),
+        "spacing": (8, 14),
+    }
+    return drawn(panels, table, number=str(number), title=title, caption=caption, **options)
 
 
 def _association_rows(
@@ -243,7 +228,6 @@ def _association_rows(
 
 def _association_panel(table: pl.DataFrame, place: int, metric: str, method: str) -> Spec:
     """Return the panel of a bounded against an unbounded metric under one method."""
-    width, height = 132, 132
     rows = table.filter(panel=place)
     unrelated = rows["unrelated"][0]
     highest = extremes(rows["bounded_value"])[1]
@@ -255,12 +239,4 @@ def _association_panel(table: pl.DataFrame, place: int, metric: str, method: str
     y = quantity(
         "bounded_value", domain=(-0.02 * top, top), title=label(rows["bounded"][0]) if first_column else None
     )
-    layers = [
-        dots_layer(
-            f"panel{place}", x, y, color=STUDY_METHODS[method].colour, area=STUDY_METHODS[method].point_area
-        )
-    ]
-    layers += level_line(unrelated, y, width=width)
-    layers += panel_header(place, correlation_text(rows["spearman"][0]), width=width)
-    panel: Spec = {"width": width, "height": height, "layer": layers}
-    return panel | ({"title": column_title(HEADINGS[method])} if metric == UNBOUNDED[0] else {})
+    return _scatterplot(rows, x, y, size=(132, 132), titled=metric == UNBOUNDED[0])

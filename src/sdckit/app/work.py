@@ -1,25 +1,30 @@
-"""The work of the search process: the search of a job, with its progress and warnings sent as they come."""
+"""What a process of the page does: a search or a release, with progress and warnings sent as they come."""
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdckit.app.opened_job import open_job
+from sdckit.app.job import open_job
+from sdckit.cli import streams
 from sdckit.cli.options import EXPECTED, error_text
 from sdckit.cli.terminal import one_line
 from sdckit.core.registry import short_title
 from sdckit.core.roles import require_decided
+from sdckit.io.atomic import sha256_of
 from sdckit.progress import seconds_left
-from sdckit.request.toml import check_job
+from sdckit.request import run as request_run
+from sdckit.request.results import as_json
+from sdckit.request.toml import check_job, request_of_job
 from sdckit.selection.runner import in_use
 from sdckit.selection.search import Search
 from sdckit.selection.task import available_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from sdckit.selection.search import MethodProgress
 
@@ -30,8 +35,8 @@ PATIENCE = 10.0  # seconds to wait for an earlier search in the same folder, whi
 LOOKING = 0.1  # seconds between two looks at that folder
 
 
-def run(content: dict[str, Any], send: Send) -> str | None:
-    """Run the search of a job; return the line that `sdckit recommend` prints for an error, None without."""
+def run(task: Mapping[str, Any], send: Send) -> tuple[str, dict[str, Any]]:
+    """Do a task; return the line that the command line prints for an error, empty without, and the result."""
     warned: list[str] = []
 
     def show(message: Warning | str, *_: object, **_more: object) -> None:
@@ -43,10 +48,29 @@ def run(content: dict[str, Any], send: Send) -> str | None:
 
     warnings.showwarning = show
     try:
-        _search(content, Follower(send))
+        if task["work"] == "search":
+            _search(task["job"], Follower(send))
+            return "", {}
+        return "", _release(task["job"], task["save_job"], overwrite=task["overwrite"])
     except EXPECTED as error:
-        return one_line(error_text(error))
-    return None
+        missed = "not met: " if getattr(error, "exit_code", 2) == 1 else ""
+        return one_line(f"{missed}{error_text(error)}"), {}
+    except Exception as error:  # noqa: BLE001 - a fault, whose text may hold cells
+        return f"internal error: {streams.fault_text(error)}; report it", {}
+
+
+def _release(job: dict[str, Any], save_job: str, *, overwrite: bool) -> dict[str, Any]:
+    """Write the release of a job as `sdckit run` does; return its JSON and the SHA-256 of its report.
+
+    The file at the path of the report is not read before the release has written it: it may be any file.
+    """
+    saved = Path(save_job) if save_job else None
+    request = request_of_job(check_job(job), save_job=saved, overwrite=overwrite, as_json=True, quiet=True)
+    found = request_run.run(request)
+    if found.missed:
+        raise found.missed
+    report = sha256_of(request.report) if request.report else ""
+    return {"result": json.loads(as_json(found.to_dict())), "report": report}
 
 
 def _search(content: dict[str, Any], follower: Follower) -> None:
