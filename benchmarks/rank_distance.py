@@ -11,7 +11,7 @@ import polars as pl
 from scipy.stats import rankdata
 
 import sdckit as sdc
-from sdckit.kernels.ranks import SMALL, OrderedColumn, average_distance, largest_absolute
+from sdckit.kernels.ranks import SMALL, ColumnStack, OrderedColumn, average_distance, largest_absolute
 from timing import Row, row
 from timing import seconds as seconds_by
 
@@ -68,7 +68,9 @@ def single_columns(n: int) -> list[Row]:
         ]
         if n < SMALL:  # short columns go together, as a stack
             row_of_table = y[None, :]
-            contenders[1] = lambda stack=prepared.stack, y=row_of_table: stack.compare(y).sums("average")
+            contenders[1] = lambda stack=prepared.stack, y=row_of_table: stack.distances(
+                ColumnStack(y), "average"
+            )
         sort, kernel, public, unprepared = seconds(contenders, inner=max(1, 200_000 // n))
         limit = "at most 1.5 x the time" if kind == "untied" else "at most 3 x the time"
         case = f"{n:,} x 1, {kind}"
@@ -99,7 +101,7 @@ def small_table() -> list[Row]:
         [
             sort_columns,
             lambda: (rankdata(x, axis=0), rankdata(y, axis=0)),
-            lambda: prepared.stack.compare(turned).sums("average"),
+            lambda: prepared.stack.distances(ColumnStack(turned), "average"),
             lambda: sdc.brmae(prepared, y),
             lambda: sdc.brmae(x, y),
         ],

@@ -17,7 +17,8 @@ WORDS = {
     "evaluate": ["evaluate", "data.csv", "masked.csv"],
     "sweep": ["sweep", "data.csv", "-o", "out", "--grid", "mdav.k=3", "--format", "csv"],
     "recommend": [
-        *("recommend", "data.csv", "-o", "out.csv", "--grid", "mdav.k=2:4", "--max-risk", "linkage=0.9"),
+        *("recommend", "data.csv", "-o", "out.csv", "--grid", "mdav.k=2:4", "--max-risk", "linkage=1"),
+        *("--max-risk", "linkage_sure=1"),
         *("--drop", "id,grade", "--unknown", "region,weight,rooms"),
     ],
 }

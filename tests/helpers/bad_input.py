@@ -359,7 +359,7 @@ CASES = {
     "an option that is gone": (
         {},
         evaluate("--ranks"),
-        "--ranks is gone: write --variables --metrics rank_mae,",
+        "--ranks is gone: no table of ranks is made; write --variables --metrics rank_mae,brmae",
     ),
     "demo among other files": (
         {"full/x": "mine"},

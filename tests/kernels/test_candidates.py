@@ -1,7 +1,5 @@
 """Searches inside facts: every answer equals that of a look at all records."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -67,22 +65,10 @@ def check_closer(case, places, sample=slice(None)):
         points, queries[sample], truth[sample], (facts[0], some), TOLERANCE, places
     )
     assert np.array_equal(found[:, sample], expected)
-    asked = candidates.Asked(queries[sample], some)
-    assert np.array_equal(counts_in_chunks(points, truth[sample], facts[0], asked, places), expected)
     alone = candidates.Targets(points, facts[0])
     assert np.array_equal(
         alone.count_closer(queries[sample], truth[sample], some, TOLERANCE, places), expected
     )
-
-
-def counts_in_chunks(points, truth, targets, asked, places):
-    """The counts of closer and of tied candidates, with the targets read in three uneven chunks."""
-    own = candidates.own_distances(asked, points[truth], candidates.take(targets, truth))
-    cuts = np.unique([0, len(points) // 5, len(points) // 2, len(points)])
-    rows = [slice(*ends) for ends in itertools.pairwise(cuts)]
-    chunks = [candidates.Targets(points[part], candidates.take(targets, part)) for part in rows]
-    counts = [chunk.count_within(asked, own, TOLERANCE, places) for chunk in chunks]
-    return candidates.add_counts(counts, places)
 
 
 def check_counts(targets, queries):

@@ -63,7 +63,7 @@ def test_the_digest_follows_the_sources_of_kernels_only(tmp_path, monkeypatch):
     before = jit.digest_of_kernels()
     (tmp_path / "sdckit" / "cli" / "__init__.py").write_text("")
     assert jit.digest_of_kernels() == before
-    with (tmp_path / "sdckit" / "kernels" / "tie_rules.py").open("a") as file:
+    with (tmp_path / "sdckit" / "kernels" / "ranks.py").open("a") as file:
         file.write("\n")
     assert jit.digest_of_kernels() != before
 
@@ -135,7 +135,7 @@ from sdckit.kernels.mdav import groups
 rng = np.random.default_rng(1)
 x, y, ranks.SMALL = rng.normal(size=200), np.round(rng.normal(size=200), 1), 0
 found = [*ranks.average_distance(ranks.OrderedColumn(x), y)]
-for sums in ranks.ColumnStack(x[None]).compare(y[None]).sums("expected")[1:]:
+for sums in ranks.ColumnStack(x[None]).distances(ranks.ColumnStack(y[None]), "expected")[1:]:
     found += sums.tolist()
 points, facts = groups.mdav_points(rng.normal(size=(60, 3))), candidates.no_facts(60)
 for groups.SMALL in (100, 0):

@@ -1,7 +1,6 @@
 """Trees: every answer equals that of a look at all records, whatever lies where."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,10 +42,6 @@ def slow_beaten(points, queries, truth, places):
         tied = ((distances >= own * (1 - TOLERANCE)) & (distances <= own * (1 + TOLERANCE))).sum()
         found.append((closer, tied) if closer < places else (places, 0))
     return np.array(found).T
-
-
-def slow_inside(points, low, high):
-    return np.array([((points >= a) & (points <= b)).all(1).sum() for a, b in zip(low, high, strict=True)])
 
 
 def check_tree(points):
@@ -139,24 +134,3 @@ def test_the_check_sees_a_search_that_leaves_branches_out(monkeypatch):
     check_beaten(*arguments)
     monkeypatch.setattr(trees, "count_closer", short_sighted)
     assert fails(check_beaten, *arguments)
-
-
-@pytest.mark.long
-@each("kind", KINDS)
-@each(("n", "p"), [(1, 2), (50, 1), (700, 3), (5000, 2), (5000, 13)])
-def test_boxes_hold_what_a_look_at_all_records_finds(kind, n, p):
-    points = points_of(kind, n, p)
-    rng = np.random.default_rng(1)
-    centres = points[rng.integers(0, n, 300)]
-    width = rng.choice([0.0, 0.5, 3.0, 1e9], (300, 1)) * rng.random((300, p))
-    low, high = centres - width, centres + rng.choice([0.0, 1.0], (300, 1)) * width
-    low[::7], high[::7] = 1e12, 2e12  # boxes without points
-    low[1::7], high[1::7] = (
-        high[1::7].copy(),
-        low[1::7].copy(),
-    )  # turned inside out
-    low[2::7], high[2::7] = -np.inf, np.inf
-    found = trees.count_inside(trees.build(points), low, high)
-    assert np.array_equal(found, slow_inside(points, low, high))
-    assert (found[2::7] == n).all()
-    assert (found[::7] == 0).all()

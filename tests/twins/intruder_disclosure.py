@@ -64,11 +64,11 @@ def share_right(linked, correct):
     return float(np.mean(known))
 
 
-def constants(published):
-    """From a published column, the constant guesses: the mode (smallest of several) and the median."""
-    counts = Counter(cell for cell in published if cell is not None)
+def constants(original):
+    """From an original column, the constant guesses: the mode (smallest of several) and the median."""
+    counts = Counter(cell for cell in original if cell is not None)
     modes = [cell for cell, count in counts.items() if count == max(counts.values())]
-    values = [number(cell) for cell in published if number(cell) is not None]
+    values = [number(cell) for cell in original if number(cell) is not None]
     return [*sorted(modes, key=converted)[:1], *([float(np.median(values))] if values else [])]
 
 
@@ -127,12 +127,13 @@ def attribute(original, published, release, column):
     every = [share_right(reverse_links(found.certain, one), correct) for one in made]
     inside = share_right(found.certain.T, correct)
     value = max(every, default=inside)
-    voted = vote(published[column], [1.0] * len(published[column]))
+    voted = vote(original[column], [1.0] * len(original[column]))
     known = [cell for cell in original[column] if cell is not None]
     constant = max(
-        (guess_share(guess, original[column]) for guess in constants(published[column])), default=0.0
+        (guess_share(guess, original[column]) for guess in constants(original[column])), default=0.0
     )
     constant = max(constant, float(np.mean([vote_is_right(voted, truth) for truth in known])))
+    value = max(value, constant)
     random = float(correct[~np.isnan(correct).any(axis=1)].mean())
     return {
         "attribute": value,

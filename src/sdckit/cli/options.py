@@ -21,7 +21,7 @@ ORDER = (  # of the sections in the help of a command; options that no job has c
 WORD = re.compile(r"--?[\w-]+ (?:'[^']*'|[^\s-]\S*)|(?:'[^']*'|\S)+")  # an option goes with its value
 GONE = {
     "--log": "no log is kept; write `2> FILE` after the command to keep its warnings and errors",
-    "--ranks": "write --variables --metrics rank_mae,rank_mse,brmae,brmse, and --ties for another rule",
+    "--ranks": "no table of ranks is made; write --variables --metrics rank_mae,brmae",
 }
 EXPECTED = (click.ClickException, MemoryError, ValueError, TypeError, OSError)  # errors that get one line
 

@@ -16,8 +16,6 @@ from sdckit.kernels import trees
 from sdckit.kernels.trees import PART, in_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from sdckit.arrays import Floats, Ints, UInt64s
     from sdckit.kernels.trees import Forest, Tree
 
@@ -174,25 +172,6 @@ class Targets:
         in_parts(order.size, work, self.queries_at_once)
         return found
 
-    def count_within(self, asked: Asked, own: Floats, tolerance: float, places: int = 1) -> Ints:
-        """Return how many of these targets are closer to each query than its true record, and how many tie.
-
-        The true records, at the squared distances `own`, may be among other targets: counts of several sets
-        of targets add up (see `add_counts`).
-        """
-        found = np.empty((2, len(asked.points)), np.int64)
-        spans = _groups_of_blocks(self.forest, asked.facts.blocks)
-
-        def work(begin: int, end: int) -> None:
-            """Count for the queries begin..end-1."""
-            part = slice(begin, end)
-            homes = np.column_stack([np.full(len(spans[part]), -1), spans[part, 0], spans[part]])
-            some = Asked(asked.points[part], take(asked.facts, part))
-            found[:, part] = self._search(some, own[part], homes, tolerance, places)
-
-        in_parts(len(asked.points), work, self.queries_at_once)
-        return found
-
     def _search(self, asked: Asked, own: Floats, homes: Ints, tolerance: float, places: int) -> Ints:
         """Return the counts of closer and of tied candidates in the groups that `homes` names."""
         counts = np.empty((2, len(own)), np.int64)
@@ -227,12 +206,6 @@ def own_distances(asked: Asked, points: Floats, facts: Side) -> Floats:
     return np.where(facts.blocks == asked.facts.blocks, found, np.nan)
 
 
-def add_counts(parts: Iterable[Ints], places: int = 1) -> Ints:
-    """Return the counts of closer and of tied candidates among all targets, from those in several sets."""
-    closer, tied = np.sum(list(parts), axis=0)
-    return np.stack([np.minimum(closer, places), np.where(closer < places, tied, 0)])
-
-
 QUERIES = 2_000  # queries between two checks for Ctrl-C
 
 
@@ -251,7 +224,7 @@ def count_nearest(
     """
     (ours, theirs), ((low, high), (lower, upper)) = facts, property_of
     grown = trees.build_forest(targets, ours.blocks, np.hstack([ours.low, low]), np.hstack([ours.high, high]))
-    spans = np.stack([np.searchsorted(grown.blocks, theirs.blocks, side) for side in ("left", "right")], 1)
+    spans = _groups_of_blocks(grown, theirs.blocks)
     anywhere = np.full(lower.shape, np.inf)
     wide = np.hstack([theirs.low, -anywhere]), np.hstack([theirs.high, anywhere])
     narrow = np.hstack([theirs.low, lower]), np.hstack([theirs.high, upper])

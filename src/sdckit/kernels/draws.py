@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.arrays import Floats, Ints, UInt64s
-from sdckit.kernels.jit import inlined, inner, kernel
+from sdckit.kernels.jit import inlined, kernel, uncounted, uncounted_inner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def _high_product(a: np.uint64, b: np.uint64) -> np.uint64:
     return (a >> HALF) * (b >> HALF) + (middle >> HALF) + (other >> HALF)
 
 
-@inner
+@uncounted_inner
 def write_words(key: UInt64s, row: np.uint64, place: UInt64s, words: UInt64s) -> None:
     """Write the four random words of a cell: of its key, its row, and the three numbers of its place."""
     k0, k1 = key[0], key[1]
@@ -180,17 +180,15 @@ def _layers() -> tuple[Floats, Floats]:
 
 
 WIDTH, SHARE = _layers()
+State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]  # of SFC64: three words and a counter
 
 
-@inner
-def _next_word(state: UInt64s) -> np.uint64:
-    """Return the next 64-bit random word of the SFC64 generator, and advance its state."""
-    word = state[0] + state[1] + state[3]
-    state[3] += ONE
-    state[0] = state[1] ^ (state[1] >> ELEVEN)
-    state[1] = state[2] + (state[2] << THREE)
-    state[2] = ((state[2] << ROTATE) | (state[2] >> BACK)) + word
-    return word
+@inlined
+def _next_word(state: State) -> tuple[np.uint64, State]:
+    """Return the next 64-bit random word of the SFC64 generator, and its next state."""
+    a, b, c, counter = state
+    word = a + b + counter
+    return word, (b ^ (b >> ELEVEN), c + (c << THREE), ((c << ROTATE) | (c >> BACK)) + word, counter + ONE)
 
 
 @inlined
@@ -199,38 +197,48 @@ def _uniform(word: np.uint64) -> float:
     return (np.float64(word >> ELEVEN) + 0.5) * UNIT
 
 
-@inner
-def _tail_draw(state: UInt64s) -> float:
+@uncounted_inner
+def _tail_draw(state: State) -> tuple[float, State]:
     """Return a standard normal draw conditional on being beyond `EDGE`, where the tail begins."""
     while True:
-        x = -math.log(_uniform(_next_word(state))) / EDGE
-        if -2.0 * math.log(_uniform(_next_word(state))) > x * x:
-            return EDGE + x
+        word, state = _next_word(state)
+        other, state = _next_word(state)
+        x = -math.log(_uniform(word)) / EDGE
+        if -2.0 * math.log(_uniform(other)) > x * x:
+            return EDGE + x, state
 
 
-@inner
-def _normal(state: UInt64s, width: Floats, share: Floats) -> float:
-    """Return a standard normal draw, given the generator's state and the ziggurat's layers."""
+@inlined
+def _normal(state: State, width: Floats, share: Floats) -> tuple[float, State]:
+    """Return a standard normal draw and the generator's next state, given the ziggurat's layers."""
     while True:
-        word = _next_word(state)
+        word, state = _next_word(state)
         layer = np.int64(word & LOWEST)
         side = 2.0 * _uniform(word) - 1.0
         x = side * width[layer]
         if abs(side) < share[layer]:
-            return x
+            return x, state
         if layer == 0:
-            return math.copysign(_tail_draw(state), side)
+            tail, state = _tail_draw(state)
+            return math.copysign(tail, side), state
         upper = math.exp((x * x - width[layer] * width[layer]) / 2)
         lower = math.exp((x * x - width[layer + 1] * width[layer + 1]) / 2)
-        if upper + _uniform(_next_word(state)) * (lower - upper) < 1.0:
-            return x
+        word, state = _next_word(state)
+        if upper + _uniform(word) * (lower - upper) < 1.0:
+            return x, state
 
 
-@kernel
-def _fill_normals(state: UInt64s, width: Floats, share: Floats, out: Floats) -> None:
-    """Fill an array with standard normal draws, given the generator's state and the ziggurat's layers."""
-    for j in range(out.size):
-        out[j] = _normal(state, width, share)
+@uncounted  # counting references to the layers would take three times as long as the draws
+def _fill_normals(seed: UInt64s, width: Floats, share: Floats, skipped: int, out: Floats) -> None:
+    """Fill an array with standard normal draws, given the generator's seed and the ziggurat's layers.
+
+    As many draws as `skipped` says are discarded first.
+    """
+    state = seed[0], seed[1], seed[2], ONE  # the last word is a counter
+    for j in range(-skipped, out.size):
+        draw, state = _normal(state, width, share)
+        if j >= 0:
+            out[j] = draw
 
 
 @kernel
@@ -238,10 +246,10 @@ def _fill_cell_normals(
     key: UInt64s, rows: UInt64s, place: UInt64s, width: Floats, share: Floats, out: Floats
 ) -> None:
     """Fill an array with the standard normal draw of each row at a place."""
-    state = np.empty(4, np.uint64)
+    words = np.empty(4, np.uint64)
     for i in range(rows.size):
-        write_words(key, rows[i], place, state)  # a random state needs no warm-up
-        out[i] = _normal(state, width, share)
+        write_words(key, rows[i], place, words)  # a random state needs no warm-up
+        out[i] = _normal((words[0], words[1], words[2], words[3]), width, share)[0]
 
 
 def normals(rng: np.random.Generator | CellDraws, shape: Sequence[int]) -> Floats:
@@ -269,11 +277,8 @@ def normals(rng: np.random.Generator | CellDraws, shape: Sequence[int]) -> Float
         return _cell_normals(rng, shape)
     if not is_fast(rng):
         return rng.standard_normal(tuple(shape))
-    state = np.ones(4, np.uint64)  # the last word is a counter
-    state[:3] = np.frombuffer(rng.bytes(24), "<u8")
     out = np.empty(shape)
-    _fill_normals(state, WIDTH, SHARE, np.empty(WARM_UP))
-    _fill_normals(state, WIDTH, SHARE, out.reshape(-1))
+    _fill_normals(np.frombuffer(rng.bytes(24), "<u8"), WIDTH, SHARE, WARM_UP, out.reshape(-1))
     return out
 
 

@@ -18,6 +18,7 @@ Sums = tuple[Any, Any, Any]  # of |r - s|, and of (r - s)**2 in two halves; rank
 SMALL = 4096  # rows below which numpy sorts a single column: a kernel takes longer to compile than it saves
 BITS = 8  # bits of a digit: its 256 places stay in the fastest cache
 SPARE = 4  # bits beyond those that number the rows: so many leading bits tell most values apart
+WIDE = 60  # bits of keys on both sides of 0: sign and exponent take so many that further ones must do that
 MOVES = 8  # steps a row, on average, after which the sort by few digits is given up
 COUNTABLE = 1 << 16  # values on a grid of fewer places are counted instead of sorted
 RULES = ("average", "first", "last", "expected")  # the tie rules that one sort by row answers
@@ -215,8 +216,11 @@ def sort_keys(keys: UInt64s, labels: Labels, width: int, to: UInt64s, out: Label
     Few leading digits put most keys into place, and insertion the others. Where too many share these digits,
     as beside a value that is far away, the keys are sorted by all digits.
     """
-    place, enough = np.empty(1 << BITS, np.int64), min(width, SPARE)
-    while keys.size >> (enough - SPARE) and enough < width:
+    place, spare = np.empty(1 << BITS, np.int64), SPARE
+    if width > WIDE:
+        spare += BITS
+    enough = min(width, spare)
+    while keys.size >> (enough - spare) and enough < width:
         enough += 1
     while True:
         digits = (enough + BITS - 1) // BITS
@@ -251,10 +255,10 @@ def _label_type(largest: int) -> Any:
 @kernel
 def _write_starts(keys: UInt64s, first: Ints) -> None:
     """Write for each position where its tie block begins."""
-    begin = np.int64(0)
+    begin: Int = np.int64(0)
     first[:1] = 0
     for j in range(1, keys.size):
-        begin = max(begin, j * np.int64(keys[j] != keys[j - 1]))  # not an "if", which is hard to predict
+        begin = j if keys[j] != keys[j - 1] else begin  # no "if" statement, which is hard to predict
         first[j] = begin
 
 
@@ -424,7 +428,7 @@ def _counted_sums(bits: Ints, grid: Grid, counts: Ints, middle2: Ints) -> Sums:
 # --- many short columns at once: for a thousand records, calls cost more than sorting -------------------
 
 
-class SortedStack:
+class ColumnStack:
     """Several short columns without missing cells, sorted (one line each), equal values by row."""
 
     def __init__(self, values: Floats) -> None:
@@ -433,6 +437,10 @@ class SortedStack:
         self.first: Ints = np.empty(values.shape, np.int64)  # first position of each position's tie block
         _sort_stack(values.view(np.int64), self.order, self.first)
         self._ranks2: dict[str, Ints] = {}
+
+    def column(self, j: int) -> OrderedColumn:
+        """Return column j as an `OrderedColumn`, without sorting it again."""
+        return OrderedColumn(self.values[j], self.order[j], self.first[j])
 
     def ranks2(self, ties: str) -> Ints:
         """Return twice the rank of each row under the tie rule average, first or last."""
@@ -447,45 +455,24 @@ class SortedStack:
         """First and last position of the tie block of each row."""
         begin, end = np.empty_like(self.first), np.empty_like(self.first)
         np.put_along_axis(begin, self.order, self.first, axis=1)
-        last = np.stack([block_ends(first) for first in self.first])
-        np.put_along_axis(end, self.order, last, axis=1)
+        np.put_along_axis(end, self.order, np.stack([block_ends(first) for first in self.first]), axis=1)
         return begin, end
 
     @cached_property
-    def tie_sums(self) -> list[int]:
+    def tie_sums(self) -> Ints:
         """Sum of L**3 - L over the tie blocks of length L, for each column."""
-        return [tie_sum(first) for first in self.first]
+        return _stack_tie_sums(self.first)
 
-
-class ColumnStack(SortedStack):
-    """Short columns of an original file (one line each), so that one call measures them all."""
-
-    def column(self, j: int) -> OrderedColumn:
-        """Return column j as an `OrderedColumn`, without sorting it again."""
-        return OrderedColumn(self.values[j], self.order[j], self.first[j])
-
-    def compare(self, masked: Floats) -> StackOrder:
-        """Sort the masked columns (one per line); return an object that compares their ranks with these."""
-        return StackOrder(self, SortedStack(masked))
-
-
-class StackOrder(NamedTuple):
-    """Original and masked columns, sorted; gives the rank distances of all columns."""
-
-    original: ColumnStack
-    masked: SortedStack
-
-    def sums(self, ties: str) -> RankSums:
+    def distances(self, masked: ColumnStack, ties: str) -> RankSums:
         """Return the rank distance sums of all columns, as arrays, under one of the tie rules in `RULES`."""
-        n = self.original.values.shape[1]
         rule = "average" if ties == "expected" else ties
-        absolute2, squared4 = _stack_sums(self.original.ranks2(rule), self.masked.ranks2(rule))
-        if ties != "expected":
+        absolute2, squared4 = _stack_sums(self.ranks2(rule), masked.order, masked.first, RULES.index(rule))
+        n = self.values.shape[1]
+        lost = self.tie_sums + masked.tie_sums if ties == "expected" else np.zeros(1, np.int64)
+        if not lost.any():
             return RankSums(n, absolute2, squared4)
-        ours, theirs = np.array(self.original.tie_sums), np.array(self.masked.tie_sums)
-        tied = (ours > 0) | (theirs > 0)
-        expected2 = 2 * _expected_sums(self.masked.order, *self.original.blocks, *self.masked.blocks)
-        return RankSums(n, np.where(tied, expected2, absolute2), squared4 + (ours + theirs) / 3)
+        expected = _expected_sums(*self.blocks, masked.order, masked.first, lost)
+        return RankSums(n, np.where(lost > 0, 2 * expected, absolute2), squared4 + lost / 3)
 
 
 @kernel
@@ -511,27 +498,52 @@ def _write_stack_ranks2(order: Ints, first: Ints, rule: int, ranks2: Ints) -> No
 
 
 @kernel
-def _stack_sums(ours2: Ints, theirs2: Ints) -> Ints:
-    """Return each column's sums of |r - s| (doubled) and of (r - s)**2 (times four), within int64."""
-    sums = np.zeros((2, len(ours2)), np.int64)
-    for c in range(len(ours2)):
+def _stack_tie_sums(first: Ints) -> Ints:
+    """Return the sum of L**3 - L over each column's tie blocks of length L, within int64."""
+    sums = np.zeros(len(first), np.int64)
+    for c in range(len(first)):
+        for j in range(first.shape[1]):
+            length = j - first[c, j] + 1  # of the block so far: a block of one row more adds 3 L (L - 1)
+            sums[c] += 3 * length * (length - 1)
+    return sums
+
+
+@kernel
+def _stack_sums(ranks2: Ints, order: Ints, first: Ints, rule: int) -> Ints:
+    """Return each column's sums of |r - s| (doubled) and of (r - s)**2 (times four), within int64.
+
+    Of the original twice the rank of each row is given; of the masked file order and tie blocks, and how
+    these are ranked, by the rule's number in `RULES`.
+    """
+    sums = np.zeros((2, len(order)), np.int64)
+    for c in range(len(order)):
         absolute = squared = np.int64(0)
-        for i in range(ours2.shape[1]):
-            gap2 = ours2[c, i] - theirs2[c, i]
+        last: Int = np.int64(order.shape[1] - 1)
+        for j in range(order.shape[1] - 1, -1, -1):
+            middle2 = first[c, j] + last
+            theirs2 = middle2 if rule == 0 else 2 * j if rule == 1 else 2 * (middle2 - j)
+            gap2 = ranks2[c, order[c, j]] - theirs2
             absolute += abs(gap2)
             squared += gap2 * gap2
+            last = j - 1 if first[c, j] == j else last
         sums[0, c], sums[1, c] = absolute, squared
     return sums
 
 
 @kernel
-def _expected_sums(order: Ints, begin: Ints, end: Ints, other_begin: Ints, other_end: Ints) -> Floats:
-    """Return each column's sum of E|R - S|, given both tie blocks of each row; added in masked order."""
+def _expected_sums(begin: Ints, end: Ints, order: Ints, first: Ints, lost: Ints) -> Floats:
+    """Return each tied column's sum of E|R - S|, added in masked order; 0 for columns that lose nothing."""
     sums = np.zeros(len(order))
     for c in range(len(order)):
-        for j in range(order.shape[1]):
-            row = order[c, j]
-            sums[c] += mean_gap(begin[c, row], end[c, row], other_begin[c, row], other_end[c, row])
+        start, n = 0, order.shape[1] if lost[c] > 0 else 0
+        while start < n:
+            stop = start + 1
+            while stop < n and first[c, stop] == start:
+                stop += 1
+            for j in range(start, stop):
+                row = order[c, j]
+                sums[c] += mean_gap(begin[c, row], end[c, row], start, stop - 1)
+            start = stop
     return sums
 
 
@@ -749,38 +761,6 @@ class AlignedColumn:
         lengths = self.column.last[self.label] - self.column.first[self.label] + 1.0
         others = self.last - self.first + 1.0
         return middle**2 + (lengths**2 - 1) / 12 + (others**2 - 1) / 12
-
-    def squared_variance(self) -> float:
-        """Return the exact variance of brMSE under independent random tie-breaking; 0 without ties."""
-        if self.n < 2 or not self.has_ties:
-            return 0.0
-        return 4.0 * self._product_variance() / largest_squared(self.n) ** 2
-
-    def _product_variance(self) -> float:
-        """Return the variance of the sum of R * S over random tie-breakings."""
-        block, other = self.column.first[self.label], self.first
-        length = self.column.last[self.label] - block + 1.0
-        other_length = self.last - other + 1.0
-        middle = self.column.middle2[self.label] / 2.0
-        other_middle = (self.first + self.last) / 2.0
-        total = np.sum((length + 1) * length / 12 * _squares_within(block, other_middle) / length)
-        total += np.sum(
-            (other_length + 1) * other_length / 12 * _squares_within(other, middle) / other_length
-        )
-        _, index, count = np.unique(block * self.n + other, return_index=True, return_counts=True)
-        variance = (length[index] ** 2 - 1) / 12 * (other_length[index] ** 2 - 1) / 12
-        free = (length[index] - 1) * (other_length[index] - 1)
-        joint = np.divide(count * (count - 1.0) * variance, free, out=np.zeros_like(variance), where=free > 0)
-        return float(total + np.sum(count * variance + joint))
-
-
-def _squares_within(block: Ints, values: Floats) -> Floats:
-    """Return the sum of squares round the mean of each block, repeated on every row of the block."""
-    _, number = np.unique(block, return_inverse=True)
-    count = np.bincount(number)
-    mean = np.bincount(number, weights=values) / count
-    squares: Floats = np.bincount(number, weights=(values - mean[number]) ** 2).astype(np.float64)
-    return squares[number]
 
 
 @kernel

@@ -344,60 +344,6 @@ def in_parts(n: int, work: Callable[[int, int], None], size: int = PART) -> None
         pool.shutdown(cancel_futures=True)  # after Ctrl-C only the running parts are finished
 
 
-@inlined
-def _box_relation(tree: Tree, node: int, low: Floats, high: Floats) -> int:
-    """Return 1 if a node's box lies inside the other box, -1 if it lies outside, 0 if they overlap."""
-    place = 1
-    for j in range(len(low)):
-        if tree.low[node, j] > high[j] or tree.high[node, j] < low[j]:
-            place = -1
-            break
-        if tree.low[node, j] < low[j] or tree.high[node, j] > high[j]:
-            place = 0
-    return place
-
-
-@inlined
-def _in_box(point: Floats, low: Floats, high: Floats) -> bool:
-    """Return True if a point lies in a box, edges included."""
-    inside = True
-    for j in range(len(point)):
-        inside &= (low[j] <= point[j]) & (point[j] <= high[j])
-    return inside
-
-
-@kernel
-def _count_inside(tree: Tree, low: Floats, high: Floats, found: Ints) -> None:
-    """Write the number of the tree's records that lie in each box, edges included."""
-    nodes = len(tree.axis) // 2  # that are no leaves
-    stack = np.empty(DEEP, np.int64)
-    for k in range(len(low)):
-        size = 1
-        stack[0] = 0
-        found[k] = 0
-        while size > 0:
-            size -= 1
-            node = stack[size]
-            place = _box_relation(tree, node, low[k], high[k])
-            if place > 0:
-                found[k] += tree.starts[node, 1] - tree.starts[node, 0]
-            elif place == 0 and node < nodes:
-                stack[size], stack[size + 1] = 2 * node + 1, 2 * node + 2
-                size += 2
-            elif place == 0:
-                for i in range(tree.starts[node, 0], tree.starts[node, 1]):
-                    found[k] += _in_box(tree.points[i], low[k], high[k])
-
-
-def count_inside(tree: Tree, low: Floats, high: Floats) -> Ints:
-    """Return the number of the tree's records that lie in each box, edges included."""
-    found = np.empty(len(low), np.int64)
-    in_parts(
-        len(low), lambda begin, end: _count_inside(tree, low[begin:end], high[begin:end], found[begin:end])
-    )
-    return found
-
-
 # --- a forest of trees ---------------------------------------------------------------------------------
 
 RARE = 24  # fewest records of a block for a tree of their own
@@ -941,6 +887,16 @@ def _count_in_tree(
     return closer, within
 
 
+@inlined
+def _shared_cells(order: Ints, point: Floats, shared: Ints) -> Int:
+    """Write the variables that a point and some records of a group have; return their number."""
+    count = 0
+    for s in range(len(point)):
+        j = shared[count] = order[s]
+        count += j >= 0 and point[j] == point[j]  # false for NaN
+    return np.int64(count)
+
+
 @kernel
 def count_closer_in_forest(
     forest: Forest,
@@ -968,10 +924,7 @@ def count_closer_in_forest(
         closer = within = np.int64(0)
         for turn in range(groups):
             group = head + (home - head + turn) % groups
-            count = 0
-            for s in range(p):
-                j = shared[count] = order[group, s]
-                count += j >= 0 and points[k, j] == points[k, j]  # false for NaN
+            count = _shared_cells(order[group], points[k], shared)
             if closer < places and ((own < np.inf and count > 0) or own == np.inf):
                 reach = own * max(count, 1) / p
                 limits = reach * (1 - tolerance), reach * (1 + tolerance), places - closer
@@ -1014,16 +967,6 @@ def _least_distance(
                         near = distances[i] < least  # false for NaN
                         least = distances[i] if near else least
     return least
-
-
-@inlined
-def _shared_cells(order: Ints, point: Floats, shared: Ints) -> Int:
-    """Write the variables that a point and some records of a group have; return their number."""
-    count = 0
-    for s in range(len(point)):
-        j = shared[count] = order[s]
-        count += j >= 0 and point[j] == point[j]  # false for NaN
-    return np.int64(count)
 
 
 @kernel

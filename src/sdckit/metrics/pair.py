@@ -24,9 +24,9 @@ from sdckit.kernels.ranks import (
     RULES,
     SMALL,
     AlignedColumn,
+    ColumnStack,
     OrderedColumn,
     RankSums,
-    StackOrder,
     TieSummary,
     WeightedRanks,
     distance,
@@ -371,7 +371,7 @@ class Pair:
             return [gap_distance(self.doubled_rank_gaps(j, ties, rng)) for j in range(self.p)]
         small = self.original.n < SMALL
         if ties in RULES and small and self.complete and self.original.n > 1:
-            return self.stack_order.sums(ties)
+            return self.original.stack.distances(self.stack, ties)
         if small or self.p == 1:
             return [self._rank_distance(j, ties) for j in range(self.p)]
         with ThreadPoolExecutor(min(self.p, os.cpu_count() or 1)) as pool:
@@ -379,9 +379,9 @@ class Pair:
             return [task.result() for task in each("ranking", tasks)]
 
     @cached_property
-    def stack_order(self) -> StackOrder:
+    def stack(self) -> ColumnStack:
         """All masked columns of a short file without missing cells, sorted in one compiled call."""
-        return self.original.stack.compare(self.by_variable)
+        return ColumnStack(self.by_variable)
 
     def _rank_distance(self, j: int, ties: str) -> RankSums:
         """Return the sums of rank differences of variable j under a tie rule; 0 below two records."""

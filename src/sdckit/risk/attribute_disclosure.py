@@ -27,8 +27,9 @@ from sdckit.risk.facts import (
     unknown_of_original,
 )
 from sdckit.risk.intruder import laws_of, posterior_of, proves_swaps, whole_matrix
-from sdckit.risk.law import LARGE
+from sdckit.risk.law import LARGE, law_of_shadows
 from sdckit.risk.literature import nearest_attack
+from sdckit.risk.shadows import masks_again, shadows_of_column
 from sdckit.risk.units import (
     Property,
     guessed_shares,
@@ -192,7 +193,7 @@ class Learned(NamedTuple):
         return self.value - max(self.random, self.constant)
 
 
-def learn(pair: Pair, cells: Confidential) -> Learned:
+def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
     """Return what an intruder who knows the originals learns of a confidential column with some values."""
     original, published = cells
     wanted, known, rows = right_guesses(published, original), original.observed, np.arange(pair.original.n)
@@ -203,12 +204,22 @@ def learn(pair: Pair, cells: Confidential) -> Learned:
         shares["dbrl"] = linked_shares(nearest_attack(pair, standardised, TO_MASKED), wanted)
     whole = pair.rows is None
     order = whole and bool(row_orders(pair))
+    stands_for = _values_by_law(pair, name) if whole else None
     laws = laws_of(pair) or (["other_columns"] if order else [])
     for by in laws if whole and pair.original.n <= LARGE else ():
         links = posterior_of(pair, by, order=order)
         shares[by] = shares_of_links(links, links.both, wanted, forward=False)
         shares[f"{by} alone"] = shares_of_links(links, links.plain, wanted, forward=False)
-        shares[f"{by}, votes"] = votes_right(cells, *_votes_by_law(pair, by, order=order), rows)
+        voters, voted, weights = _votes_by_law(pair, by, order=order)
+        shares[f"{by}, votes"] = votes_right(cells, voters, voted, weights, rows)
+        if stands_for is not None:
+            votes = np.zeros(stands_for.shape)
+            np.add.at(votes, (voters, voted), weights)
+            voters, values = np.indices(votes.shape).reshape(2, -1)
+            weights = (votes @ stands_for).ravel()
+            shares[f"{by}, true values"] = votes_right(
+                Confidential(original, original), voters, values, weights, rows
+            )
     for by in laws_of(pair) if shows_units(pair) else ():
         shares[f"{by}, units"] = shares_of_links(*rows_in_units(pair, by), wanted, forward=False)
     if laws_of(pair) and proves_swaps(pair):  # too large to undo it here: each finds his own record
@@ -216,12 +227,13 @@ def learn(pair: Pair, cells: Confidential) -> Learned:
     blocks = facts_of(pair).ours.blocks
     if (blocks != blocks[0]).any():  # else a constant guess
         shares["votes in groups"] = votes_right(cells, blocks, rows, np.ones(known.size), blocks)
+    shares = (shares or {"groups": groups}) | {"constant": _constant_guess(cells)}
     attacks = {name: float(found[known].mean()) for name, found in shares.items()}
-    best = shares[max(attacks, key=attacks.__getitem__)] if shares else groups
+    best = shares[max(attacks, key=attacks.__getitem__)]
     return Learned(
         float(best[known].mean()),
         float(anyone[known].mean()),
-        _constant_share(cells),
+        attacks["constant"],
         float(groups[known].mean()),
         attacks,
         np.where(known, best, np.nan),
@@ -289,24 +301,42 @@ def _best_windows(
             best[voter], kind[voter], size[voter] = total, kinds[end], sizes[start]
 
 
-def _constant_share(cells: Confidential) -> float:
-    """Return the share of right guesses of the best constant: median, mode or votes of all cells."""
-    known, published = np.flatnonzero(cells.original.observed), cells.published
-    seen = published.take(np.flatnonzero(published.observed))
-    if not seen.codes.size:
-        return 0.0
-    kinds = np.stack([seen.codes, seen.numbers])
-    distinct, counts = np.unique(kinds, axis=1, return_counts=True)  # sorted: numbers, then texts
-    mode = distinct[:, int(np.argmax(counts))]
-    guesses = [Cells(mode[1:], mode[:1].astype(np.int64))]
+def _constant_guess(cells: Confidential) -> Floats:
+    """Return 1 for each original for which the best constant is right: median, mode or votes of all cells.
+
+    It is the best for the original's cells: how often a value occurs is known of many variables.
+    """
+    cells = Confidential(cells.original, cells.original)
+    every, one = np.arange(cells.original.codes.size), np.zeros(cells.original.codes.size, np.int64)
+    guesses = [votes_right(cells, one, every, np.ones(one.size), one)]
+    seen = cells.original.take(np.flatnonzero(cells.original.observed))
+    distinct, counts = np.unique(np.stack([seen.codes, seen.numbers]), axis=1, return_counts=True)
+    mode = distinct[:, int(np.argmax(counts))]  # sorted: numbers, then texts
+    constants = [Cells(mode[1:], mode[:1].astype(np.int64))]
     if (numbers := seen.numbers[seen.codes == 0]).size:
-        guesses.append(Cells(np.array([np.median(numbers)]), np.zeros(1, np.int64)))
-    every, one = np.arange(published.codes.size), np.zeros(published.codes.size, np.int64)
-    shares = [float(votes_right(cells, one, every, np.ones(one.size), one)[known].mean())]
-    for guess in guesses:
-        right = right_guesses(guess, cells.original.take(known))
-        shares.append(float(right.of_links(np.zeros(known.size, np.int64), np.arange(known.size)).mean()))
-    return max(shares)
+        constants.append(Cells(np.array([np.median(numbers)]), np.zeros(1, np.int64)))
+    guesses += [
+        right_guesses(guess, cells.original).of_links(one, every).astype(float) for guess in constants
+    ]
+    return max(guesses, key=lambda right: float(right[cells.original.observed].mean()))
+
+
+def _values_by_law(pair: Pair, name: str) -> Floats | None:
+    """Return how probably each published cell of a masked column is which original one, row x original.
+
+    The intruder knows which values occur, and the law by which they are masked. None where the column was not
+    masked, or nothing was drawn, or the file is large.
+    """
+    n = pair.original.n
+    if name not in pair.columns or n**2 > ALL_VOTES or not masks_again(pair):
+        return None
+    column = pair.columns.index(name)
+    ours, theirs = pair.original.values[:, [column]], pair.masked[:, [column]]
+    law = law_of_shadows(ours, shadows_of_column(pair, column), any_form=True)
+    rows, originals = np.indices((n, n)).reshape(2, -1)
+    likely = law.read(theirs).likelihood(rows, originals).reshape(n, n)
+    chance = np.exp(likely - likely.max(axis=1, keepdims=True))
+    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
 def score_attribute(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
@@ -320,7 +350,7 @@ def score_attribute(pair: Pair, *, detail: bool = False, per_record: bool = Fals
         raise checks.NotApplicable(
             "attribute has no value where no confidential column is published or has cells; use linkage"
         )
-    found = {name: learn(pair, cells) for name, cells in columns.items()}
+    found = {name: learn(pair, cells, name) for name, cells in columns.items()}
     worst = max(found, key=lambda name: found[name].value)
     parts: dict[str, float] = {}
     for name, one in found.items():
@@ -383,7 +413,9 @@ def attribute(original: Any, masked: Any) -> float:
     Each original is linked to its most probable published record by the law of the masking, or to the
     nearest one, inside the facts, as for `linkage`; the record's published value is the guess. Or all records
     vote, each with its probability, for the value that is most probably right; among equally probable ones,
-    such as a group of microaggregation, for the most frequent value. A guess is right within 10 % of the
+    such as a group of microaggregation, for the most frequent value. Of a column that is masked itself, he
+    reads which true value each published one stands for, by the law of the masking. Or he guesses the value
+    that is most often right for everybody. A guess is right within 10 % of the
     true value (0: a guess of 0; text: equal); equally good records share. The parts of `evaluate` have, for
     each confidential column, the value, its baselines (a random record of the release; the best single guess
     for everybody), the excess over the larger one, and "groups": the share for random links among all

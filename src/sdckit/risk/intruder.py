@@ -126,6 +126,8 @@ def _law_of_shadows(pair: Pair, ours: Floats, unit: Floats) -> law.Law:
         found = law.law_of_shadows(ours, shadows.shadows_of(pair, shadows.MORE) / unit, stated)
     if not (few or pair.disclosure.calibrated):  # shadows are not calibrated
         _warn_of_misfit(pair, found, unit)
+    if pair.remask is not None and not few:
+        return law.law_of_shadows(ours, shadows.shadows_of(pair, shadows.MORE) / unit, any_form=True)
     return found
 
 

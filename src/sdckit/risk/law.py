@@ -9,6 +9,10 @@ local   mean and scale of each cell; the scale is a smooth function of value and
 rank    how far ranks move, by the rank of the original, by the better of two histograms
 stated  the method's own formula, where it declares one (`Method.law`)
 
+The law of a masking of the user's own may have any form. Its shadows are also read by how far values move and
+by which factor they change, in all records (`Changes`), and by where the shadows of each single record lie:
+all cells together or each alone (`OwnShadows`), and with a covariance of its own (`OwnNormal`).
+
 Cells that are missing or stand at a value of many records (zeros, coded tails) follow a table of transitions,
 which all of them share. The weights maximise the probability of the true original on shadows that the
 estimates have not seen. `law_of_shadows` and `laws_of_folds` make laws; the latter from the release itself:
@@ -25,7 +29,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from sdckit.arrays import Bools, Floats, Ints
+from sdckit.arrays import Bools, Floats, Int, Ints
 from sdckit.core.cells import number_values
 from sdckit.kernels.jit import inner, kernel
 from sdckit.risk.distances import mid_ranks_of, row_marks
@@ -268,7 +272,153 @@ def _states(column: Floats, heaps: Floats) -> Ints:
     return found
 
 
-Estimate = Normal | RankMoves  # one of the estimates of the law; see the module
+@dataclass(frozen=True)
+class Changes:
+    """Density of the change of a cell, a difference or a factor, by the nearest ones in all records."""
+
+    original: Floats
+    seen: Sequence[Floats]  # changes of each variable, sorted
+    factors: Int  # 1 for factors, 0 for differences
+
+    def read(self, published: Floats) -> Floats:
+        """Return the published cells; 0 where missing."""
+        return np.nan_to_num(published)
+
+    def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log density of the change of each free cell; that of a factor of 0 is left out."""
+        for j, seen in enumerate(self.seen):
+            if seen.size:
+                _add_changes(
+                    read[:, j], free[:, j], self.original[:, j], seen, self.factors, rows, originals, found
+                )
+
+
+@kernel
+def _add_changes(
+    read: Floats,
+    free: Bools,
+    original: Floats,
+    seen: Floats,
+    factors: Int,
+    rows: Ints,
+    originals: Ints,
+    found: Floats,
+) -> None:
+    """Add minus the log of the width that the nearest changes take, on both sides, for each pair."""
+    size = len(seen)
+    near = int(math.sqrt(size) / 4) + 2
+    least = 1e-9 * (seen[-1] - seen[0]) + 1e-300
+    for e in range(len(rows)):
+        x = original[originals[e]]
+        if free[rows[e]] and x == x and (x != 0 or factors == 0):  # noqa: PLR0124 - false for NaN
+            change = read[rows[e]] / x if factors == 1 else read[rows[e]] - x
+            place = np.searchsorted(seen, change)
+            low, high = seen[max(place - near, 0)], seen[min(place + near, size - 1)]
+            found[e] -= math.log(max(high, change) - min(low, change) + least)
+            if factors == 1:
+                found[e] -= math.log(abs(x))
+
+
+@dataclass(frozen=True)
+class OwnShadows:
+    """Published records lie near the shadows of their original: all cells together, or each by itself."""
+
+    shadows: Floats  # original x shadow x variable, in usual distances
+    scale: Floats  # usual distance of a published cell from its original
+    width: Floats  # usual distance from the nearest shadow: of each variable, and last of records
+    together: Int  # 1 for all cells of a record together, 0 for each by itself
+
+    def read(self, published: Floats) -> Floats:
+        """Return the published cells in usual distances; 0 where missing."""
+        return np.ascontiguousarray(np.nan_to_num(published / self.scale))
+
+    def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log of the mean of Cauchy densities around the shadows of each original."""
+        _add_own(read, free, self.shadows, self.width, self.together, rows, originals, found)
+
+
+@kernel
+def _add_own(
+    read: Floats,
+    free: Bools,
+    shadows: Floats,
+    width: Floats,
+    together: Int,
+    rows: Ints,
+    originals: Ints,
+    found: Floats,
+) -> None:
+    """Add the log density of each pair, by the distances from all shadows of its original."""
+    count, p = shadows.shape[1:]
+    cells = np.empty(p)
+    for e in range(len(rows)):
+        u, i = rows[e], originals[e]
+        cells[:] = 0.0
+        used = 0.0
+        for j in range(p):
+            used += free[u, j]
+        total = 0.0
+        for s in range(count):
+            square = width[p] ** 2
+            for j in range(p):
+                if free[u, j]:
+                    distance = (read[u, j] - shadows[i, s, j]) ** 2
+                    square += distance
+                    cells[j] += width[j] / (distance + width[j] ** 2)
+            total += float(square) ** (-(used + 1) / 2)
+        if together == 1:
+            found[e] += math.log(total)
+        else:
+            for j in range(p):
+                if free[u, j]:
+                    found[e] += math.log(cells[j])
+
+
+@dataclass(frozen=True)
+class OwnNormal:
+    """Published cells are normal with mean and covariance of the shadows of their own original."""
+
+    mean: Floats
+    root: Floats  # original x variable x variable: its product with itself is the precision
+    logs: Floats  # half the log determinant of each covariance
+    count: int  # shadows that mean and covariance come from
+
+    def read(self, published: Floats) -> Floats:
+        """Return the published cells."""
+        return np.ascontiguousarray(published)
+
+    def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log density that a few draws allow for, Student's; only free cells count."""
+        _add_own_normal(read, free, self.mean, self.root, self.logs, self.count, rows, originals, found)
+
+
+@kernel
+def _add_own_normal(
+    read: Floats,
+    free: Bools,
+    mean: Floats,
+    root: Floats,
+    logs: Floats,
+    count: int,
+    rows: Ints,
+    originals: Ints,
+    found: Floats,
+) -> None:
+    """Add Student's log density of each pair."""
+    p = mean.shape[1]
+    for e in range(len(rows)):
+        u, i = rows[e], originals[e]
+        squares = 0.0
+        for k in range(p):
+            length = 0.0
+            for j in range(p):
+                if free[u, j]:
+                    length += (read[u, j] - mean[i, j]) * root[i, j, k]
+            squares += length * length
+        found[e] -= logs[i] + 0.5 * count * math.log(1 + squares / (count - 1))
+
+
+Estimate = Normal | RankMoves | Changes | OwnShadows | OwnNormal  # one of the estimates; see the module
 
 
 # --- a law -----------------------------------------------------------------------------------------------
@@ -328,10 +478,15 @@ class Reading:
         One by cells and one by ranks: normal estimates differ by the scales of single cells only. Where
         these differ much, as under multiplicative noise, one by sizes, too.
         """
-        weights = dict(zip(self.law.estimates, self.law.weights, strict=True))
-        weighty = [name for name in weights if weights[name] >= 0.1 * max(weights.values())]
-        kinds = {type(self.law.estimates[name]): name for name in sorted(weighty, key=weights.__getitem__)}
-        found = [_space_of(self.law.estimates[name], self.read[name]) for name in kinds.values()]
+        formed = [
+            (weight, one, self.read[name])
+            for (name, one), weight in zip(self.law.estimates.items(), self.law.weights, strict=True)
+            if isinstance(one, Normal | RankMoves)
+        ]
+        formed.sort(key=lambda entry: entry[0])
+        weighty = [entry for entry in formed if entry[0] >= 0.1 * formed[-1][0]]
+        kinds = {type(one): (one, read) for _, one, read in weighty}
+        found = [_space_of(one, read) for one, read in kinds.values()]
         return found + ([_space_of_sizes(self.law.local, self.read["local"])] if self.uneven else [])
 
     @property
@@ -350,7 +505,7 @@ class Reading:
         return found
 
 
-def _space_of(one: Estimate, read: Floats) -> tuple[Floats, Floats]:
+def _space_of(one: Normal | RankMoves, read: Floats) -> tuple[Floats, Floats]:
     """Return the points of published rows and of originals that an estimate compares."""
     if isinstance(one, RankMoves):
         return np.nan_to_num(read / one.limits), np.nan_to_num(one.ranks / one.limits)
@@ -381,14 +536,21 @@ def read_by_folds(folds: Ints, readings: Sequence[Reading]) -> Search:
     return readings[0].search._replace(likelihood=likelihood)
 
 
-def law_of_shadows(original: Floats, shadows: Floats, stated: Stated | None = None) -> Law:
-    """Return the law that shadows of an original show, shadow x record x variable; two are the fewest."""
+def law_of_shadows(
+    original: Floats, shadows: Floats, stated: Stated | None = None, *, any_form: bool = False
+) -> Law:
+    """Return the law that shadows of an original show, shadow x record x variable; two are the fewest.
+
+    It may have `any_form` where it is that of a masking of the user's own.
+    """
     held = unseen(shadows)
     law = _fit(
         original, shadows[: -len(held)], np.ones(len(original), np.bool_), effects=len(original) <= LARGE
     )
     if stated is not None:
         law.estimates["stated"] = _normal_of(stated)
+    if any_form:
+        law.estimates |= _fit_any_form(original, shadows[: -len(held)])
     rng = np.random.default_rng(1)
     each = -(-QUERIES // len(held))
     some = [_queries_of(law.read(shadow), rng, np.arange(len(original)), each) for shadow in held]
@@ -853,3 +1015,29 @@ def _smoothed_shares(counts: Floats, passes: int) -> Floats:
         spread = 0.2 * wide[:, :-2] + 0.6 * spread + 0.2 * wide[:, 2:]
     spread = np.where(found == 0, np.minimum(spread, 0.3), spread) + 0.05
     return np.asarray(np.log(spread / spread.sum(axis=1, keepdims=True)))
+
+
+def _fit_any_form(original: Floats, published: Floats) -> dict[str, Estimate]:
+    """Return the estimates that take no form for granted, from the shadows of an original."""
+    columns, mine = range(original.shape[1]), np.moveaxis(published, 0, 1)
+    found: dict[str, Estimate] = {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for name, changes in (("differences", published - original), ("factors", published / original)):
+            each = [np.sort(one[np.isfinite(one)]) for one in (changes[:, :, j] for j in columns)]
+            found[name] = Changes(original, each, int(name == "factors"))
+    scale = _moments(mine.reshape(-1, len(columns)))[1]
+    own = np.ascontiguousarray(np.nan_to_num(mine / scale, nan=FARTHER))
+    last = np.abs(own[:, :-1] - own[:, -1:])
+    nearest = [np.median(last.min(axis=1), axis=0), [np.median(np.sqrt((last**2).sum(axis=2)).min(axis=1))]]
+    width = np.maximum(np.concatenate(nearest), EXACT)
+    found |= {name: OwnShadows(own, scale, width, int(name == "own")) for name in ("own", "own cells")}
+    count = len(published)
+    if count > 2 * len(columns) and not np.isnan(published).any():
+        mean = mine.mean(axis=1)
+        rest = mine - mean[:, None]
+        values, vectors = np.linalg.eigh(rest.transpose(0, 2, 1) @ rest / (count - 1))
+        values = np.maximum(values, EXACT**2 * scale.max() ** 2 + EXACT * values[:, -1:])
+        found["own normal"] = OwnNormal(
+            mean, vectors / np.sqrt(values)[:, None], np.log(values).sum(axis=1) / 2, count
+        )
+    return found

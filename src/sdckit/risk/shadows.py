@@ -52,6 +52,13 @@ def shadows_of(pair: Pair, count: int) -> Floats:
     return np.stack(found[:count])
 
 
+def shadows_of_column(pair: Pair, column: int) -> Floats:
+    """Return a variable that the intruder does not know, masked a few times: shadow x record x 1."""
+    remask, steps = pair.remask or _pipeline(pair), published_steps(pair)
+    masked = (rounded(remask(own_draws(number)), steps) for number in range(FEW))
+    return np.stack([file[:, [column]] for file in masked])
+
+
 def own_draws(number: int) -> np.random.Generator:
     """Return the intruder's own random numbers for one shadow: the same at every run, and public."""
     return stream_generator(SEED, (number,))
