@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from read_page import Read
-from sdckit.core.checks import figure_text, number
+from sdckit.core.text import figure_text, number
 from sdckit.metrics.pair import pair_of
 from sdckit.report.build import report_on_evaluation
 from sdckit.request.results import evaluation_content

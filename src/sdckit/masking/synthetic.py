@@ -10,8 +10,8 @@ import numpy as np
 from sdckit import progress
 from sdckit.arrays import Floats, Ints
 from sdckit.core import randomness
-from sdckit.core.checks import plural
 from sdckit.core.registry import Parameter, method
+from sdckit.core.text import plural
 from sdckit.kernels.draws import normals
 from sdckit.kernels.jit import kernel
 from sdckit.kernels.ranks import OrderedColumn
