@@ -12,9 +12,9 @@ from leaks import leaks
 from panels import SECRET, Elements, Opened, as_page, charts
 from read_page import Read
 from sdckit.app.panel import ONE_DRAW, compare_panels, plan_of_panel
-from sdckit.core.checks import figure_text, number
 from sdckit.core.randomness import derived
 from sdckit.core.scenarios import exposed_of
+from sdckit.core.text import figure_text, number
 from sdckit.report.measures import label
 from sdckit.report.privacy import guarded_evaluation
 from secret_bytes import entropy

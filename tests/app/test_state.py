@@ -299,8 +299,7 @@ def test_a_changed_data_file_is_noticed_and_only_then_read(folder, monkeypatch):
 KILLED = """
 import os, random, signal, sys, time, warnings
 from pathlib import Path
-from sdckit.app.state import State
-from sdckit.app.work_folder import WorkFolder
+from sdckit.app.state import State, WorkFolder
 
 warnings.simplefilter("ignore")  # fork
 folder, job = Path(sys.argv[1]), {job!r}

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from command import run_here
-from sdckit.core.checks import printable
+from sdckit.core.text import printable
 
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 COLOUR, ROUND, BELL = "pay\x1b[31m\nerror: all is lost", "age\u202egnp.exe\u2066", "r\x9b2J\x07oom"

@@ -10,7 +10,7 @@ import pytest
 import reports
 import sdckit as sdc
 from leaks import digits, leaks
-from sdckit.core.checks import number
+from sdckit.core.text import number
 from sdckit.metrics.pair import pair_of
 from sdckit.report import report
 from sdckit.report.charts import bundle

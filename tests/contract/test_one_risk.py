@@ -17,8 +17,8 @@ from cases import few
 from command import good
 from contract import strong
 from read_page import Read
-from sdckit.core.checks import number
 from sdckit.core.registry import parameters_text
+from sdckit.core.text import number
 from sdckit.io.files import read
 from sdckit.metrics.evaluation_result import public_evaluation
 from secret_bytes import drawn_from, entropy

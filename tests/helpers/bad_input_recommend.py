@@ -79,16 +79,6 @@ RECOMMEND_CASES = {
     # plan and numbers
     "unknown method to search": ({}, recommend("--grid mdaw"), r"unknown method 'mdaw' \(did you mean"),
     "empty range to search": ({}, recommend("--grid noise.percent=5:2"), "the grid percent=5:2 is no range"),
-    "groups larger than the file": (
-        {},
-        recommend("--grid individual_ranking.k=13"),
-        "the file has 12 records, fewer than k = 13 of individual_ranking; lower k$",
-    ),
-    "groups larger than a stratum": (
-        {},
-        recommend("--by region --grid individual_ranking.k=6"),
-        "stratum 'south' has 5 records, fewer than k = 6 of individual_ranking; lower k or merge strata$",
-    ),
     "no replications to search": ({}, recommend("--replications 0"), "replications is '0'; give a whole"),
     "no workers to search": ({}, recommend("--workers none"), "workers is 'none'; give a whole number of at"),
     "decimals of a release": ({}, recommend("--decimals two"), "decimals is 'two'; give 'original', None or"),

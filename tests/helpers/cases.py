@@ -9,7 +9,7 @@ import pytest
 def each(names, cases):
     """Run a test on all cases in turn, where `pytest.mark.parametrize` would make as many tests.
 
-    For cases of milliseconds: a test of its own costs more than that. The first that fails is named.
+    For cases of milliseconds: a test of its own costs more than that. All that fail are named.
     """
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     cases = list(cases)
@@ -17,13 +17,16 @@ def each(names, cases):
     def decorate(test):
         @functools.wraps(test)
         def every(**given):
+            failed = []
             for case in cases:
                 values = case if len(names) > 1 else (case,)
                 try:
                     test(**given, **dict(zip(names, values, strict=True)))
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - raised below, with the others
                     error.add_note(f"in the case {', '.join(names)} = {case!r}")
-                    raise
+                    failed.append(error)
+            if failed:
+                raise failed[0] if len(failed) == 1 else ExceptionGroup("several cases", failed)
 
         kept = [one for one in inspect.signature(test).parameters.values() if one.name not in names]
         every.__signature__ = inspect.Signature(kept)

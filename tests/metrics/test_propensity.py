@@ -6,6 +6,7 @@ import pytest
 import naive_loss
 import sdckit as sdc
 from contract import data, shaken
+from sdckit.core import checks
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.loss import propensity
 from sdckit.metrics.loss.propensity import fit_logistic, model_columns, whiten
@@ -139,14 +140,14 @@ def test_a_tree_sees_what_a_regression_does_not():
 
 
 def test_without_the_extra_a_tree_says_which(monkeypatch):
-    loader = propensity.import_module
+    loader = checks.import_module
 
     def absent(name):
         if name.startswith("sklearn"):
             raise ImportError(name)
         return loader(name)
 
-    monkeypatch.setattr(propensity, "import_module", absent)
+    monkeypatch.setattr(checks, "import_module", absent)
     with pytest.raises(ValueError, match=r'needs the package scikit-learn; pip install "sdckit\[stats\]"'):
         sdc.pmse(data(50), shaken(data(50)), model="cart")
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import reports
 import sdckit as sdc
 from read_page import Read, bare, specs
-from sdckit.core.checks import number
 from sdckit.core.registry import METRICS
+from sdckit.core.text import number
 from sdckit.metrics.pair import pair_of
 from sdckit.report import charts as scripts
 from sdckit.report import report

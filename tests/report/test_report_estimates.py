@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from read_page import Read
-from sdckit.core.checks import figure_text, number
+from sdckit.core.text import figure_text, number
 from sdckit.metrics.pair import pair_of
 from sdckit.report.build import report_on_evaluation
 from sdckit.request.results import evaluation_content
@@ -138,7 +138,7 @@ def test_losses_of_single_estimates_are_not_published(made):
 
 def test_the_json_has_exact_figures_only_on_request(made):
     public, private = (
-        evaluation_content(made.result, {"private_output": wanted})["estimates"] for wanted in (False, True)
+        evaluation_content(made.result, private=wanted)["estimates"] for wanted in (False, True)
     )
     assert private == made.table.rows(named=True)
     assert len(public) == len(private)

@@ -11,7 +11,7 @@ import pytest
 import sdckit as sdc
 from command import forget_releases, good, run_here
 from read_page import Read
-from sdckit.core.checks import figure_text, number
+from sdckit.core.text import figure_text, number
 from sdckit.report.measures import limit_text
 from sdckit.report.signing import MARK, margin_style
 

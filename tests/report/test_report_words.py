@@ -10,7 +10,7 @@ import reports
 import sdckit as sdc
 from cases import each
 from read_page import Read, bare, specs
-from sdckit.core.checks import number
+from sdckit.core.text import number
 from sdckit.metrics.pair import pair_of
 from sdckit.report.measures import attack_rows
 from sdckit.report.privacy import THRESHOLD, variables_to_hide

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdckit.core.checks import printable
+from sdckit.core.text import printable
 from sdckit.io.files import explain_read_errors
 from sdckit.io.formats import READABLE, suffix_of
 

@@ -29,7 +29,7 @@ from sdckit.app.running import RELEASING
 from sdckit.app.screen import OLD, REFUSALS, STEPS, Page, message_of, read_form, version_of
 from sdckit.app.screen_search import progress_of
 from sdckit.app.session import Session
-from sdckit.core.checks import printable, printable_content
+from sdckit.core.text import printable, printable_content
 from sdckit.report.charts import bundle
 from sdckit.report.page import shade_styles
 

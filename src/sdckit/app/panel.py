@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core import randomness, registry
-from sdckit.core.checks import number
 from sdckit.core.registry import parameters_text
+from sdckit.core.text import number
 from sdckit.metrics.publishable import statistics_of
 from sdckit.report import distributions, measures, signing
 from sdckit.report.build import main_risk

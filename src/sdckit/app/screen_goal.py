@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.app.job import open_job
 from sdckit.app.screen import Form, Page, kept, shown
-from sdckit.core.checks import listed, shortened
 from sdckit.core.scenarios import DEFAULT_SURE, SURE, default_sure_limit
+from sdckit.core.text import listed, shortened
 from sdckit.estimation.compare import declared_of
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS

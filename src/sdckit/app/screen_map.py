@@ -13,7 +13,7 @@ from sdckit.app.panel import compare_panels
 from sdckit.app.screen import Page, kept, shown, version_of
 from sdckit.app.screen_search import points_text
 from sdckit.app.state import Pick, State
-from sdckit.core.checks import number, printable_content
+from sdckit.core.text import number, printable_content
 from sdckit.report.build import map_points
 from sdckit.report.page import page_environment
 from sdckit.report.risk_map import map_groups, risk_map

@@ -12,8 +12,8 @@ from sdckit.app.screen_map import is_pick
 from sdckit.app.screen_roles import undecided_text, uniques_text
 from sdckit.app.session import describe
 from sdckit.app.state import StaleError
-from sdckit.core.checks import as_sentence, listed, number, shortened
 from sdckit.core.scenarios import exposed_of
+from sdckit.core.text import as_sentence, listed, number, shortened
 from sdckit.metrics import METRICS
 from sdckit.record.ledger import find_overlaps
 from sdckit.record.store import Store

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from sdckit.app.screen import REFUSALS, Form, Page, checked, kept, message_of, shown
 from sdckit.app.session import describe
 from sdckit.app.state import roles_of_job
-from sdckit.core.checks import number
+from sdckit.core.text import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from sdckit.app.running import RunState
 from sdckit.app.screen import Page, checked, kept, shown
 from sdckit.app.screen_roles import undecided_text
 from sdckit.app.session import describe
-from sdckit.core.checks import plural
+from sdckit.core.text import plural
 
 if TYPE_CHECKING:
     from starlette.responses import Response

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import show, terminal
-from sdckit.core.checks import number
 from sdckit.core.scenarios import SURE
+from sdckit.core.text import number
 from sdckit.io import datasets, files
 from sdckit.io.atomic import check_folder, fill_folder, sha256_of
 from sdckit.metrics.original import prepare

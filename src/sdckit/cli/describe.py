@@ -6,10 +6,10 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
-from sdckit.core.checks import number
 from sdckit.core.description import describe_table, lowered_options
 from sdckit.core.roles import asked_roles
 from sdckit.core.table import Table
+from sdckit.core.text import number
 from sdckit.io import files
 from sdckit.request.checks import check, check_output
 from sdckit.request.draft import draft_text

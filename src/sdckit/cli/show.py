@@ -11,8 +11,8 @@ import polars as pl
 from sdckit import progress
 from sdckit.cli import terminal
 from sdckit.cli.terminal import print_csv, print_line, print_note, print_tables, table_of
-from sdckit.core.checks import as_sentence, number, plural
 from sdckit.core.scenarios import exposed_of
+from sdckit.core.text import as_sentence, number, plural
 from sdckit.request.options import OPTIONS
 from sdckit.request.results import Listener, as_json
 from sdckit.request.run import run

@@ -9,7 +9,7 @@ import textwrap
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sdckit.core.checks import printable
+from sdckit.core.text import printable
 from sdckit.request.options import with_flags
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import polars as pl
 
 from sdckit.core import cells, notebook
 from sdckit.core.cells import Uniques, cell_numbers, class_numbers, uniques_of
-from sdckit.core.checks import shortened
 from sdckit.core.guesses import guess_columns
 from sdckit.core.recode import Recoding, recode_column, recode_columns
 from sdckit.core.roles import Roles, asked_roles
 from sdckit.core.table import Table
+from sdckit.core.text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

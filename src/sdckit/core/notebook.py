@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdckit.core.checks import number, printable
+from sdckit.core.text import number, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

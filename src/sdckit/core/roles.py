@@ -10,10 +10,11 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.cells import hashable, missing_cells
-from sdckit.core.checks import plural, warn
+from sdckit.core.checks import warn
 from sdckit.core.guesses import guess_columns, is_near_unique
 from sdckit.core.recode import Recoding, parse_recodings
 from sdckit.core.table import is_missing, names_of
+from sdckit.core.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Sequence

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core import checks, registry
-from sdckit.core.checks import plural
 from sdckit.core.disclosure import frozen
 from sdckit.core.roles import WORDS, unique_names
+from sdckit.core.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

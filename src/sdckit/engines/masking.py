@@ -15,11 +15,12 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, randomness, registry
-from sdckit.core.checks import plural, quoted
+from sdckit.core.checks import quoted
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.registry import METHODS, check_parameters, function_options, parameters_by_stratum
 from sdckit.core.roles import OPTIONS, resolve_roles, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.table import Table, fewest_decimals, is_path, is_spark_frame
+from sdckit.core.text import plural
 from sdckit.engines.files import Output, PartWriter, published_type, required_schema
 from sdckit.engines.group_masking import (
     AverageRuns,

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, notebook, registry
-from sdckit.core.checks import number
 from sdckit.core.table import USUAL_KIND, Table, converted, kind_of, names_of
+from sdckit.core.text import number
 from sdckit.estimation.estimators import ABSENT, FACTOR, Row, Rows, column_figures, name_of_row, rows_of
 from sdckit.estimation.guards import (
     Guards,

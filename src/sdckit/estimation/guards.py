@@ -20,7 +20,8 @@ import numpy as np
 import polars as pl
 
 from sdckit.core.cells import number_values
-from sdckit.core.checks import FEWEST_REPORTED, plural, shortened
+from sdckit.core.checks import FEWEST_REPORTED
+from sdckit.core.text import plural, shortened
 from sdckit.estimation.estimators import ABSENT, name_of_row, sample_of
 from sdckit.estimation.models import model_data
 from sdckit.estimation.survey_file import WHOLE

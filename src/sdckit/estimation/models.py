@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core.cells import number_values
-from sdckit.core.checks import NotApplicable, plural, shown
+from sdckit.core.checks import NotApplicable, shown
+from sdckit.core.text import plural
 from sdckit.estimation.estimators import NO_VALUE, NO_WEIGHT, Figures, absent
 from sdckit.estimation.parse import OWN, PLACEHOLDER
 from sdckit.metrics.loss.propensity import logistic

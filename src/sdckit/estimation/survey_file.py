@@ -13,8 +13,9 @@ import polars as pl
 
 from sdckit.core import checks
 from sdckit.core.cells import NUMBER, converted, number_values, polars_column
-from sdckit.core.checks import plural, shown
+from sdckit.core.checks import shown
 from sdckit.core.table import Table, is_missing, names_of
+from sdckit.core.text import plural
 from sdckit.kernels.sums import NOTHING, cell_moments
 from sdckit.metrics.original import Original
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.core.checks import refuse_patterns, shortened, shown, warn
+from sdckit.core.checks import refuse_patterns, shown, warn
+from sdckit.core.text import shortened
 from sdckit.io.atomic import POLARS_ERRORS
 
 if TYPE_CHECKING:

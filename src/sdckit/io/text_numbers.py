@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.core.cells import MARKED, OTHERWISE, are_numbers, is_mostly_numbers
-from sdckit.core.checks import cells_are_quoted, plural, shown
+from sdckit.core.checks import cells_are_quoted, shown
+from sdckit.core.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,7 +11,7 @@ import numpy as np
 
 from sdckit.core import checks, randomness, registry
 from sdckit.core.cells import number_values
-from sdckit.core.checks import cells_are_quoted, plural, quoted, shortened, warn
+from sdckit.core.checks import cells_are_quoted, quoted, warn
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.registry import (
     check_group_column,
@@ -29,6 +29,7 @@ from sdckit.core.table import (
     unchanged_columns,
     usual_step,
 )
+from sdckit.core.text import plural, shortened
 from sdckit.kernels.jit import count_special
 from sdckit.kernels.sums import standardise
 from sdckit.masking.microaggregation import FEWEST, centroids, note_on_gaps, publish

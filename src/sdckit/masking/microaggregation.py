@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from sdckit import progress
 from sdckit.arrays import Floats, Int, Ints
-from sdckit.core.checks import plural
 from sdckit.core.registry import InBlocks, Parameter, method
+from sdckit.core.text import plural
 from sdckit.kernels.group_changes import merge_small_groups, swap_members
 from sdckit.kernels.jit import inner, kernel
 from sdckit.kernels.mdav.groups import SEARCHES, STEP, ProgressShare, mdav_groups, mdav_points

@@ -10,8 +10,8 @@ import numpy as np
 from sdckit import progress
 from sdckit.arrays import Floats, Ints
 from sdckit.core import randomness
-from sdckit.core.checks import plural
 from sdckit.core.registry import Parameter, method
+from sdckit.core.text import plural
 from sdckit.kernels.draws import normals
 from sdckit.kernels.jit import kernel
 from sdckit.kernels.ranks import OrderedColumn
@@ -157,7 +157,7 @@ def shuffle(
     Examples
     --------
     >>> import numpy as np
-    >>> from sdckit.masking.shuffling import shuffle
+    >>> from sdckit.masking.synthetic import shuffle
     >>> values = np.array([[1.0, 30.0], [2.0, 10.0], [3.0, 20.0], [4.0, 40.0]])
     >>> masked = shuffle(values, given=(0,), rng=np.random.default_rng(1))
     >>> print(masked[:, 0], np.sort(masked[:, 1]))

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, notebook, registry
-from sdckit.core.checks import plural
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.table import USUAL_KIND, converted
+from sdckit.core.text import plural
 from sdckit.estimation.compare import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 

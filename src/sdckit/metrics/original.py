@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from sdckit.arrays import Bools, Floats, Ints
-from sdckit.core.checks import plural
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import OF_COLUMNS, Roles
+from sdckit.core.text import plural
 from sdckit.kernels.ranks import SMALL, ColumnStack, OrderedColumn
 from sdckit.kernels.sums import spread
 from sdckit.metrics.blocks import variable_scales

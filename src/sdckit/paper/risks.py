@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.core.checks import as_sentence, listed
+from sdckit.core.text import as_sentence, listed
 from sdckit.metrics import METRICS as METRIC_RECORDS
 from sdckit.paper.correlations import BOUNDED
 from sdckit.paper.design import HEADINGS, KEYS, SEED, STUDY_METHODS, measure_files, name_of, setting_label

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import randomness
-from sdckit.core.checks import listed
+from sdckit.core.text import listed
 from sdckit.kernels.ranks import gap_distance, largest_absolute, largest_squared
 from sdckit.paper import correlations as study
 from sdckit.paper.correlations import BOUNDED, NO_TIES, UNBOUNDED, summarise_replications

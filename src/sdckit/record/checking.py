@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import registry
-from sdckit.core.checks import plural, shortened
 from sdckit.core.registry import method_text
 from sdckit.core.scenarios import default_note, risk_of
+from sdckit.core.text import plural, shortened
 from sdckit.core.version import INTRUDER_VERSION
 from sdckit.io import crosswalk, files
 from sdckit.masking import Masking

@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 
 from sdckit.core.cells import NUMBER, converted, polars_column
-from sdckit.core.checks import shortened
 from sdckit.core.registry import method_named
 from sdckit.core.roles import OF_COLUMNS
 from sdckit.core.scenarios import Scenario, checked_scenarios
 from sdckit.core.table import LARGEST_INTEGER, Table
+from sdckit.core.text import shortened
 from sdckit.core.version import VERSION
 from sdckit.io.atomic import checksum
 from sdckit.io.formats import Dialect

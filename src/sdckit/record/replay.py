@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sdckit.core.checks import listed
 from sdckit.core.table import Table
+from sdckit.core.text import listed
 from sdckit.io import files
 from sdckit.io.formats import suffix_of
 from sdckit.metrics.original import Original

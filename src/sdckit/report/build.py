@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.checks import listed, plural
 from sdckit.core.notebook import WrittenReport
+from sdckit.core.text import listed, plural
 from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.io import atomic
 from sdckit.metrics.evaluation_result import WHOLE, public_evaluation, rounded_losses

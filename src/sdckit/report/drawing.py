@@ -8,7 +8,7 @@ import zlib
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.checks import printable_content
+from sdckit.core.text import printable_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sdckit.core.checks import figure_text, number
+from sdckit.core.text import figure_text, number
 from sdckit.estimation.estimators import name_of_row
 from sdckit.estimation.guards import ERRORS, Guard, public_rows, summary_sentences
 from sdckit.report.signing import AFTER, EXACT

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.core.checks import as_sentence, number
+from sdckit.core.text import as_sentence, number
 from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation_result import WHOLE
 from sdckit.report.privacy import variables_to_hide

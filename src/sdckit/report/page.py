@@ -11,9 +11,9 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.checks import as_sentence, number, printable, printable_content
 from sdckit.core.registry import shown_metrics
 from sdckit.core.scenarios import default_note, exposed_of, meets_limit
+from sdckit.core.text import as_sentence, number, printable, printable_content
 from sdckit.report import distributions, measures, risk_map, signing
 from sdckit.report.charts import bundle
 from sdckit.report.estimates import estimates_part

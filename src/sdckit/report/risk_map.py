@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.core import registry
-from sdckit.core.checks import number
+from sdckit.core.text import number
 from sdckit.masking import METHODS
 from sdckit.report import charts
 from sdckit.report.charts import BEYOND, GREY, INK, LIMIT, SCREEN_CONFIG

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.checks import figure_text
 from sdckit.core.registry import METRICS
 from sdckit.core.scenarios import meets_limit
+from sdckit.core.text import figure_text
 from sdckit.metrics.publishable import NAMES
 
 if TYPE_CHECKING:

@@ -273,7 +273,7 @@ def check(request: Request) -> Checked:
         estimates=tuple(one.text for one in parse_estimates(given.estimates)) if given.estimates else (),
         metrics=None if given.metrics is None else list(given.metrics),
         missing=missing,
-        window=checks.checked_share("window", given.window) if given.window else None,
+        window=checks.checked_share("window", given.window) if given.window is not None else None,
         paired=paired,
         sampling=sampling_of(given.sample_queries),
         known_share=checked_known_share(given.known_share),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sdckit.core.checks import number
+from sdckit.core.text import number
 from sdckit.io.formats import READ_ONLY, stem_of, suffix_of
 from sdckit.request.toml import entry_text, key_text, section_text, string_text, value_text
 

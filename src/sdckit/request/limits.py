@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import registry
-from sdckit.core.checks import number, shortened, warn
+from sdckit.core.checks import warn
 from sdckit.core.registry import public_value
 from sdckit.core.scenarios import checked_scenarios, limits_of, meets_limit, risk_of
+from sdckit.core.text import number, shortened
 from sdckit.risk.facts import facts_of
 from sdckit.selection.limits import LimitsMissed
 

@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, randomness
-from sdckit.core.checks import plural, shortened, warn
+from sdckit.core.checks import warn
 from sdckit.core.roles import require_decided
+from sdckit.core.text import plural, shortened
 from sdckit.engines.files import read_folder
 from sdckit.io import atomic, crosswalk, files
 from sdckit.metrics.doubts import unchanged_cells

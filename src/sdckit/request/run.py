@@ -11,8 +11,8 @@ import polars as pl
 
 from sdckit import progress
 from sdckit.core import registry
-from sdckit.core.checks import plural
 from sdckit.core.registry import check_parameters
+from sdckit.core.text import plural
 from sdckit.io import atomic, files
 from sdckit.io.files import cast_empty_columns
 from sdckit.metrics.evaluation import privacy_notes

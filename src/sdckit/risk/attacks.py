@@ -17,7 +17,7 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.cells import class_numbers
-from sdckit.core.checks import listed
+from sdckit.core.text import listed
 from sdckit.kernels.candidates import Side
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.score import Values, WorstAttack, estimate_of_largest

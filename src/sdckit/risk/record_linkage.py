@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.core.checks import plural
 from sdckit.core.registry import Parameter
+from sdckit.core.text import plural
 from sdckit.kernels.candidates import take
 from sdckit.metrics.pair import metric
 from sdckit.metrics.score import LOOKED_UP, QuerySample

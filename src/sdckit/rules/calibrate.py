@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.core.checks import listed, plural, quoted
+from sdckit.core.checks import quoted
 from sdckit.core.table import LARGEST_INTEGER, MOST_DECIMALS, Step, decimals_of
+from sdckit.core.text import listed, plural
 from sdckit.rules.repair import joined_sets, on_grid
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.checks import plural, warn
+from sdckit.core.checks import warn
 from sdckit.core.table import decimals_of, unchanged_columns
+from sdckit.core.text import plural
 from sdckit.kernels.jit import inner, kernel
 from sdckit.rules import repair
 from sdckit.rules.discover import discovered

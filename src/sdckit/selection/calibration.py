@@ -17,8 +17,9 @@ import polars as pl
 
 from sdckit.core import notebook, randomness, registry
 from sdckit.core.cells import number_values
-from sdckit.core.checks import FEWEST_REPORTED, listed, plural, quoted
+from sdckit.core.checks import FEWEST_REPORTED, quoted
 from sdckit.core.table import Table, decimals_of, names_of, usual_step
+from sdckit.core.text import listed, plural
 from sdckit.estimation.compare import published_survey, require_readable, survey_options
 from sdckit.estimation.parse import parse_estimates
 from sdckit.estimation.survey_file import SurveyFile, survey_files

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, notebook, randomness, registry
-from sdckit.core.checks import listed
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import DEFAULT_SURE, default_limits
 from sdckit.core.table import USUAL_KIND, converted, names_of
+from sdckit.core.text import listed
 from sdckit.io.atomic import AnyPath, check_target
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it

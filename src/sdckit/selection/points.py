@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.checks import plural
 from sdckit.core.registry import may_be_withheld, parameter_named, short_title
 from sdckit.core.roles import OPTIONS, Roles
 from sdckit.core.scenarios import (
@@ -19,6 +18,7 @@ from sdckit.core.scenarios import (
     meets_limit,
 )
 from sdckit.core.table import USUAL_KIND
+from sdckit.core.text import plural
 from sdckit.masking import METHODS
 from sdckit.metrics.original import Original
 

@@ -14,13 +14,14 @@ import numpy as np
 from sdckit.arrays import Ints
 from sdckit.core import notebook, randomness, registry
 from sdckit.core.cells import cell_numbers, missing_cells, number_values
-from sdckit.core.checks import collect_warnings, listed
+from sdckit.core.checks import collect_warnings
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.randomness import secret_order
 from sdckit.core.registry import check_new_column, method_text, parameters_text
 from sdckit.core.scenarios import Scenario, risk_of
 from sdckit.core.table import Table, numbered_series
+from sdckit.core.text import listed
 from sdckit.estimation.compare import declared_of
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.core import checks, notebook, registry
-from sdckit.core.checks import number
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import limits_of
 from sdckit.core.table import USUAL_KIND, converted
+from sdckit.core.text import number
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking.mask_table import NO_RULE
 from sdckit.metrics.evaluation import small_strata_notes

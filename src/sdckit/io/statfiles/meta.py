@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from sdckit.core.checks import plural, shortened, warn
+from sdckit.core.checks import warn
+from sdckit.core.text import plural, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

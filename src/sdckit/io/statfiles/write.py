@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from sdckit.core.checks import plural, warn
+from sdckit.core.checks import warn
+from sdckit.core.text import plural
 from sdckit.io.cell_types import LARGEST
 from sdckit.io.statfiles import XPT_BLOCK, dates, import_pyreadstat, is_declared
 from sdckit.io.statfiles.meta import Meta, check_names, check_types, fit_metadata, without_columns

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.checks import plural
 from sdckit.core.registry import public_value
+from sdckit.core.text import plural
 from sdckit.estimation.compare import masked_rows
 from sdckit.estimation.estimators import name_of_row
 from sdckit.metrics.pair import metric

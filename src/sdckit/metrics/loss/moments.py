@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks, registry
-from sdckit.core.checks import shortened
 from sdckit.core.registry import METRICS
+from sdckit.core.text import shortened
 from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.sums import deviations, spread
 from sdckit.metrics.loss.cells import MLODAK
