@@ -8,7 +8,6 @@ import pytest
 
 import sdckit as sdc
 from sdckit.metrics.score import Sampling
-from sdckit.risk import literature
 from sdckit.selection.limits import (
     LimitsMissed,
     release_sampling,
@@ -69,17 +68,6 @@ def test_rounding_does_not_lift_an_estimate_above_its_proven_bound():
     assert (
         not Bisection([setting], {"linkage": 0.1}, bounded=False).bounded_point(point).meets({"linkage": 0.1})
     )
-
-
-@pytest.mark.long
-def test_a_file_too_large_to_keep_its_searches_gets_the_same_answer(amounts, monkeypatch):
-    plan = {"rank_swap": {"p": [0.05, 0.2]}, "noise": {"percent": [20, 60]}, "mdav": {"k": [3, 8]}}
-    options = {"max_risk": LIMITS, "plan": plan, "rng": 1, "replications": 1, "sample_queries": 100}
-    kept = sdc.recommend(amounts, **options, workers=1)
-    monkeypatch.setattr(literature, "KEPT_UP_TO", 0)
-    assert [point.values for point in sdc.recommend(amounts, **options, workers=1).points] == [
-        point.values for point in kept.points
-    ]
 
 
 def test_long_files_are_drawn_once_unless_told_otherwise():
