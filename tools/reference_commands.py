@@ -64,6 +64,7 @@ def one_command(name: str, command: click.Command) -> str:
     """Return the section on one command: what it does, its options, examples."""
     context = click.Context(command, info_name=name, terminal_width=1000, **group.context_settings)
     words = " ".join([name, *command.collect_usage_pieces(context)])
+    command._help_option = None  # noqa: SLF001 - click keeps that of the context that asked first
     options = [one for one in command.get_params(context) if isinstance(one, click.Option)]
     records = [option.get_help_record(context) for option in options]
     listed = table(
