@@ -92,3 +92,25 @@ def test_the_law_of_a_users_own_masking_is_learnt_whatever_its_form(case):
     linkage, found, sure, named = np.mean(figures, axis=0)
     assert linkage >= 0.95 * found
     assert sure >= 0.9 * named
+
+
+@pytest.mark.long
+def test_which_amount_a_masked_confidential_cell_stands_for_is_read():
+    rng, amounts = np.random.default_rng(3), np.array([450.0, 900.0, 1350.0, 2000.0])
+    known, secret = rng.normal(size=(N, 3)), rng.choice(amounts, N)
+    table = pl.DataFrame(known, schema=NAMES).with_columns(secret=pl.Series(secret))
+    data, noise = sdc.Microdata(table, columns=[*NAMES, "secret"], confidential="secret"), 0.3
+    figures = []
+    for draw in range(DRAWS):
+        masked = data.mask("noise", percent=100 * noise, rng=draw)
+        made_by = sdc.Method("noise", percent=100 * noise)
+        printed = data.evaluate(masked, made_by=made_by, metrics=["attribute"])["attribute"]
+        far = (moves(masked.select(NAMES).to_numpy(), known) / (noise * known.std(axis=0))) ** 2
+        person = np.exp(-far.sum(axis=2) / 2)  # row x person
+        gap = (masked["secret"].to_numpy()[:, None] - amounts) / (noise * secret.std())
+        amount = np.exp(-(gap**2) / 2)  # row x amount
+        person, amount = person / person.sum(axis=0), amount / amount.sum(axis=1, keepdims=True)
+        guess = amounts[(person.T @ amount).argmax(axis=1)]
+        figures.append([printed, np.mean(guess == secret)])
+    printed, found = np.mean(figures, axis=0)
+    assert printed >= 0.95 * found

@@ -245,10 +245,15 @@ def _votes_by_law(pair: Pair, by: str, *, order: bool) -> tuple[Ints, Ints, Floa
     if pair.original.n**2 > ALL_VOTES:
         links = posterior_of(pair, by, order=order)
         return links.pairs.originals, links.pairs.rows, links.both * links.pairs.standing
-    matrix = whole_matrix(pair, by, order=order)
-    chance = np.exp(matrix - matrix.max(axis=1, keepdims=True))
+    chance = _chances(whole_matrix(pair, by, order=order))
     rows, originals = np.nonzero(chance)
-    return originals, rows, (chance / chance.sum(axis=1, keepdims=True))[rows, originals]
+    return originals, rows, chance[rows, originals]
+
+
+def _chances(likelihood: Floats) -> Floats:
+    """Return the probabilities of each row's originals, from log-likelihoods, row x original."""
+    chance = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
 def votes_right(cells: Confidential, voters: Ints, rows: Ints, weights: Floats, of_original: Ints) -> Floats:
@@ -334,9 +339,7 @@ def _values_by_law(pair: Pair, name: str) -> Floats | None:
     ours, theirs = pair.original.values[:, [column]], pair.masked[:, [column]]
     law = law_of_shadows(ours, shadows_of_column(pair, column), any_form=True)
     rows, originals = np.indices((n, n)).reshape(2, -1)
-    likely = law.read(theirs).likelihood(rows, originals).reshape(n, n)
-    chance = np.exp(likely - likely.max(axis=1, keepdims=True))
-    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+    return _chances(law.read(theirs).likelihood(rows, originals).reshape(n, n))
 
 
 def score_attribute(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:

@@ -56,6 +56,7 @@ LARGE = 20_000  # records; a larger file is read by one law for all records, wit
 UNEQUAL = 0.5  # standard deviation of log scales above which values are also compared by their sizes
 FLAT = -60.0  # a log-likelihood so far below the best one tells nothing about the weights
 FARTHER = 100.0  # sum of squares beyond which a normal density falls no faster than a power
+NOWHERE = 100.0  # usual distance at which a missing cell of a shadow stands: near no published cell
 ROOTS = 20_000_000  # numbers in the roots for all places of missing cells, at most
 SMALLEST = 1e-12  # variance, of residuals in standard deviations, that is never undercut
 EXACT, PER_CELL = 1e-9, 20  # variance without noise, as a share of the largest; residuals for each product
@@ -365,7 +366,8 @@ def _add_own(
                     distance = (read[u, j] - shadows[i, s, j]) ** 2
                     square += distance
                     cells[j] += width[j] / (distance + width[j] ** 2)
-            total += float(square) ** (-(used + 1) / 2)
+            if together == 1:
+                total += float(square) ** (-(used + 1) / 2)
         if together == 1:
             found[e] += math.log(total)
         else:
@@ -1026,7 +1028,7 @@ def _fit_any_form(original: Floats, published: Floats) -> dict[str, Estimate]:
             each = [np.sort(one[np.isfinite(one)]) for one in (changes[:, :, j] for j in columns)]
             found[name] = Changes(original, each, int(name == "factors"))
     scale = _moments(mine.reshape(-1, len(columns)))[1]
-    own = np.ascontiguousarray(np.nan_to_num(mine / scale, nan=FARTHER))
+    own = np.ascontiguousarray(np.nan_to_num(mine / scale, nan=NOWHERE))
     last = np.abs(own[:, :-1] - own[:, -1:])
     nearest = [np.median(last.min(axis=1), axis=0), [np.median(np.sqrt((last**2).sum(axis=2)).min(axis=1))]]
     width = np.maximum(np.concatenate(nearest), EXACT)
