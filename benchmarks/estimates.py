@@ -113,15 +113,9 @@ def sweep_row() -> Row:
 
     def sweep(declared: Sequence[str]) -> object:
         """The sweep with some estimates."""
-        return sdc.sweep(
-            data,
-            PLAN,
-            columns=MASKED,
-            untouched=["sector", "exporter"],
-            estimates=declared or None,
-            workers=1,
-            rng=1,
-        )
+        return sdc.Microdata(
+            data, columns=MASKED, untouched=["sector", "exporter"], estimates=declared or None
+        ).sweep(PLAN, workers=1, rng=1)
 
     without, spent = seconds(
         [partial(sweep, ()), partial(sweep, DECLARED)], repeats=3, clock=time.process_time

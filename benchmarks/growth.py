@@ -56,7 +56,7 @@ def deterministic(name: str, **options: float) -> Call:
 
 def rank_losses(original: Floats, masked: Floats) -> tuple[float, float]:
     """Both bounded losses of ranks; the original is put in order once."""
-    prepared = sdc.prepare(original)
+    prepared = sdc.Microdata(original)
     return sdc.brmae(prepared, masked), sdc.brmse(prepared, masked)
 
 

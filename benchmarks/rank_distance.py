@@ -55,7 +55,7 @@ def with_scipy(x: Floats, y: Floats) -> float:
 def single_columns(n: int) -> list[Row]:
     table = []
     for kind, x, y in columns(n):
-        column, prepared = OrderedColumn(x), sdc.prepare(x)
+        column, prepared = OrderedColumn(x), sdc.Microdata(x)
         found = average_distance(column, y).absolute
         wrong = n <= SLOWEST and abs(found - with_scipy(x, y) / largest_absolute(n)) > 1e-12
         if wrong or found != sdc.brmae(prepared, y):
@@ -68,7 +68,7 @@ def single_columns(n: int) -> list[Row]:
         ]
         if n < SMALL:  # short columns go together, as a stack
             row_of_table = y[None, :]
-            contenders[1] = lambda stack=prepared.stack, y=row_of_table: stack.distances(
+            contenders[1] = lambda stack=prepared.original.stack, y=row_of_table: stack.distances(
                 ColumnStack(y), "average"
             )
         sort, kernel, public, unprepared = seconds(contenders, inner=max(1, 200_000 // n))
@@ -90,7 +90,7 @@ def small_table() -> list[Row]:
     rng = np.random.default_rng(13)
     x = rng.lognormal(8, 1, (1000, 13))
     y = x * (1 + 0.1 * rng.standard_normal(x.shape))
-    prepared = sdc.prepare(x)
+    prepared = sdc.Microdata(x)
     turned = np.ascontiguousarray(y.T)
 
     def sort_columns() -> None:
@@ -101,7 +101,7 @@ def small_table() -> list[Row]:
         [
             sort_columns,
             lambda: (rankdata(x, axis=0), rankdata(y, axis=0)),
-            lambda: prepared.stack.distances(ColumnStack(turned), "average"),
+            lambda: prepared.original.stack.distances(ColumnStack(turned), "average"),
             lambda: sdc.brmae(prepared, y),
             lambda: sdc.brmae(x, y),
         ],

@@ -80,9 +80,9 @@ def memory(folder: Path) -> None:
     spent, values = 0.0, {}
     for j in range(COLUMNS):
         tables = [pl.read_parquet(folder / name, columns=[f"x{j}"]) for name in ("original", "masked")]
-        sdc.evaluate(*(table.head(1000) for table in tables), metrics=metrics(), engine="memory")
+        sdc.evaluate(*(table.head(1000) for table in tables), metrics=metrics())
         began = time.process_time()
-        found = sdc.evaluate(*tables, metrics=metrics(), engine="memory")
+        found = sdc.evaluate(*tables, metrics=metrics())
         spent += time.process_time() - began
         values |= values_of(found)
     print(json.dumps([spent, values]))
@@ -185,7 +185,9 @@ def on_spark(folder: Path) -> tuple[float, dict[str, float], tuple[float, float]
         session = spark_session(address, spark_cluster.SETTINGS | more)
         watch, before = Watch(), cpu()
         watch.start()
-        done = sdc.evaluate(folder / "original", folder / "masked", metrics=metrics(), engine="spark")
+        done = sdc.Microdata(folder / "original", engine="spark").evaluate(
+            folder / "masked", metrics=metrics()
+        )
         spent, driver = cpu() - before, peak(psutil.Process())
         watch.ended.set()
         watch.join()

@@ -61,7 +61,7 @@ def test_the_page_shows_what_sdcmicro_computes(shown, golden):
 
 def test_the_page_shows_what_sdckit_computes(shown, tarragona, masked):
     measured = sdc.evaluate(
-        tarragona, masked, method="mdav", parameters={"k": 3}, metrics=[*OURS.values(), "linkage"]
+        tarragona, masked, made_by=sdc.Method("mdav", k=3), metrics=[*OURS.values(), "linkage"]
     )
     assert {name: printed(measured[OURS[name]], ours) for name, (_, ours) in shown.items()} == {
         name: ours for name, (_, ours) in shown.items()

@@ -101,7 +101,7 @@ def test_a_figure_stands_alone(name):
 @pytest.fixture(scope="session")
 def one_run(tarragona, census):
     """The study with one replication, which is the first of the thirty."""
-    data = {"Tarragona": sdc.prepare(tarragona), "Census": sdc.prepare(census)}
+    data = {"Tarragona": sdc.Microdata(tarragona).original, "Census": sdc.Microdata(census).original}
     return study.run_study(data, replications=1)
 
 

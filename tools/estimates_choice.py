@@ -125,13 +125,13 @@ def compared(file: File, seed: int) -> dict[str, tuple[str, float, float]]:
     The best has the least loss in estimates of all that meet the limit by themselves; a search takes only
     settings that no stronger one of their method contradicts.
     """
-    options: dict[str, Any] = {"plan": PLAN, "estimates": file.estimates, "rng": seed, "replications": 3}
-    options |= file.roles
-    swept = sdc.sweep(file.data, metrics=[*LOSSES, "linkage"], **options)
+    options: dict[str, Any] = {"plan": PLAN, "rng": seed, "replications": 3}
+    data = sdc.Microdata(file.data, estimates=file.estimates, **file.roles)
+    swept = data.sweep(metrics=[*LOSSES, "linkage"], **options)
     points = {str(point): point.values for curve in swept.curves for point in curve}
     found = {}
     for loss in LOSSES:
-        choice = sdc.recommend(file.data, max_risk={"linkage": file.linkage}, minimise=loss, **options)
+        choice = data.recommend(max_risk={"linkage": file.linkage}, minimise=loss, **options)
         if choice.point is None:
             raise ValueError(choice.describe_miss())
         if choice.point.values[loss] != points[str(choice.point)][loss]:

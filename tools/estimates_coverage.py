@@ -62,8 +62,11 @@ def maskings(
 ) -> list[pl.DataFrame]:
     """Return the published masking and further ones; a method without randomness gives the same again."""
     if not sdc.METHODS[method].random:
-        return [sdc.mask(sample, method, weights="weight", **parameters)] * 2
-    return [sdc.mask(sample, method, weights="weight", rng=rng, **parameters) for _ in range(1 + FURTHER)]
+        return [sdc.Microdata(sample, weights="weight").mask(method, **parameters)] * 2
+    return [
+        sdc.Microdata(sample, weights="weight").mask(method, rng=rng, **parameters)
+        for _ in range(1 + FURTHER)
+    ]
 
 
 def label(method: str, parameters: dict[str, Any]) -> str:

@@ -1,7 +1,6 @@
 # Made by tools/make_reference.py.
 from sdckit.core.checks import NotApplicable as NotApplicable
 from sdckit.core.description import Description as Description
-from sdckit.core.description import describe as describe
 from sdckit.core.disclosure import Disclosure as Disclosure
 from sdckit.core.disclosure import Method as Method
 from sdckit.core.recode import recode as recode
@@ -39,8 +38,6 @@ from sdckit.metrics.loss.rank import brmae as brmae
 from sdckit.metrics.loss.rank import brmse as brmse
 from sdckit.metrics.loss.rank import rank_mae as rank_mae
 from sdckit.metrics.loss.rank import rank_mse as rank_mse
-from sdckit.metrics.original import Original as Original
-from sdckit.metrics.original import prepare as prepare
 from sdckit.progress import show_progress as show_progress
 from sdckit.risk.attribute_disclosure import attribute as attribute
 from sdckit.risk.groups import dominance as dominance
@@ -61,13 +58,14 @@ from sdckit.risk.units import linkage_units as linkage_units
 from sdckit.selection.calibration import Calibration as Calibration
 from sdckit.selection.calibration import calibrate as calibrate
 from sdckit.selection.choice import Choice as Choice
-from sdckit.selection.keywords import evaluate as evaluate
-from sdckit.selection.keywords import mask as mask
-from sdckit.selection.keywords import recommend as recommend
-from sdckit.selection.keywords import release as release
-from sdckit.selection.keywords import sweep as sweep
 from sdckit.selection.limits import LimitsMissed as LimitsMissed
 from sdckit.selection.microdata import Microdata as Microdata
+from sdckit.selection.plain import describe as describe
+from sdckit.selection.plain import evaluate as evaluate
+from sdckit.selection.plain import mask as mask
+from sdckit.selection.plain import recommend as recommend
+from sdckit.selection.plain import release as release
+from sdckit.selection.plain import sweep as sweep
 from sdckit.selection.release import Release as Release
 from sdckit.selection.sweep_result import Sweep as Sweep
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sdckit as sdc
+from calls import called
 from command import good
 from sdckit.app.job import (
     canonical,
@@ -186,7 +186,7 @@ def identity_of(job):
     """What a search says that it is when it opens its folder; no setting is measured."""
     opened = open_job(job)
     with pytest.raises(Opened) as found:
-        sdc.recommend(opened.prepare(), **opened.search_options())
+        called("recommend", opened.prepare(), **opened.search_options())
     return found.value.args[0]
 
 
@@ -248,7 +248,7 @@ def test_the_copied_line_writes_the_same_job_file_and_takes_up_the_search(work, 
     work.ensure()
     job = effective_job(state, work, 80)
     opened = open_job(job)
-    choice = sdc.recommend(opened.prepare(), **opened.search_options())
+    choice = called("recommend", opened.prepare(), **opened.search_options())
     words = shlex.split(command_text(job))[1:]
     done = good(folder, *words, "--save-job", "survey-sdckit/saved.toml", "--json")
     found = json.loads(done.stdout)["choice"]

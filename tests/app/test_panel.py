@@ -8,6 +8,7 @@ import pytest
 
 import mixed_files
 import sdckit as sdc
+from calls import called
 from leaks import leaks
 from panels import SECRET, Elements, Opened, as_page, charts
 from read_page import Read
@@ -50,17 +51,9 @@ def settings(survey):
 def released(survey, method, **parameters):
     """What `sdc.release` makes of the first draw from the secret of a panel."""
     plan, _ = plan_of_panel(survey.job, survey.original, method, parameters)
-    return sdc.release(
-        survey.frame,
-        method,
-        rules=RULES,
-        missing="penalise",
-        scenarios={"press": PRESS},
-        decimals="original",
-        entropy=derived(SECRET, f"panel of {plan}"),
-        **ROLES,
-        **parameters,
-    )
+    return sdc.Microdata(
+        survey.frame, rules=RULES, missing="penalise", intruders={"press": PRESS}, **ROLES
+    ).release(method, decimals="original", entropy=derived(SECRET, f"panel of {plan}"), **parameters)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +103,7 @@ def test_the_fragment_shows_them(settings, method):
 
 def test_the_plan_is_that_of_the_release_of_a_search(survey):
     options = survey.job.search_options() | {"folder": None, "workers": 1}
-    choice = sdc.recommend(survey.original, **options)
+    choice = called("recommend", survey.original, **options)
     wanted = choice.release_plan(per_record=True, numbered="record")
     found, minimise = plan_of_panel(survey.job, survey.original, choice.method.name, choice.parameters)
     assert found == wanted

@@ -47,7 +47,7 @@ def history_in(folder, first=None):
 @pytest.mark.parametrize("roles", [{}, {"untouched": ["region"], "recode": {"age": 5}, "unknown": "region"}])
 def test_the_first_state_is_the_draft_of_describe(roles):
     data = described_files.households(300)
-    found = sdc.describe(data, **roles)
+    found = sdc.Microdata(data, **roles).describe()
     source = {"data": "sub/survey.sas7bdat", "na": [-9]}
     text = draft_text(found, Path("job.toml"), source, Path(source["data"]))
     drafted = {name: section for name, section in tomllib.loads(text).items() if section}

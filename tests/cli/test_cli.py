@@ -145,7 +145,9 @@ def test_lists_hold_the_whole_registry(tmp_path, name, registry):
 
 @pytest.fixture
 def pair(tmp_path, survey):
-    masked = sdc.mask(survey, "noise", percent=30, columns=VARIABLES, key="id", rng=5, decimals="original")
+    masked = sdc.Microdata(survey, columns=VARIABLES, key="id").mask(
+        "noise", percent=30, rng=5, decimals="original"
+    )
     masked.write_csv(tmp_path / "masked.csv")
     masked.sample(fraction=1, shuffle=True, seed=3).write_csv(tmp_path / "shuffled.csv")
     return survey, masked

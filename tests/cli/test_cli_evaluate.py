@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from command import ROLES, VARIABLES, contents, good, put_survey, run_here
 from sdckit.io.files import read
 from secret_bytes import entropy
@@ -24,7 +25,9 @@ def survey(tmp_path):
     for name, (method, options) in zip(
         FILES, [("mdav", {"k": 3}), ("noise", {"percent": 30}), ("rank_swap", {"p": 0.2})], strict=True
     ):
-        masked = sdc.mask(data, method, columns=VARIABLES, key="id", rng=5, decimals="original", **options)
+        masked = called(
+            "mask", data, method, columns=VARIABLES, key="id", rng=5, decimals="original", **options
+        )
         order = masked.sample(fraction=1, shuffle=True, seed=2) if name == "c.csv" else masked
         order.write_csv(tmp_path / name)
     return data
@@ -57,12 +60,8 @@ def test_several_files_for_people_and_as_csv(tmp_path, survey):
     assert head.split() == ["metric", *FILES]
     rows = {line.split()[0]: line.split()[1:] for line in lines if line.split()[:1] != []}
     values = {
-        name: sdc.evaluate(
-            read(tmp_path / "data.csv").frame,
-            read(tmp_path / name).frame,
-            key="id",
-            weights="weight",
-            metrics=METRICS[1].split(","),
+        name: sdc.Microdata(read(tmp_path / "data.csv").frame, key="id", weights="weight").evaluate(
+            read(tmp_path / name).frame, metrics=METRICS[1].split(",")
         )
         for name in FILES
     }
@@ -79,7 +78,7 @@ def test_several_releases_together(tmp_path, survey):
     assert survey.height
     found = json.loads(several(tmp_path, "--together", "--json").stdout)
     frames = [read(tmp_path / name).frame for name in ("data.csv", *FILES)]
-    known = sdc.evaluate(frames[0], frames[1:], key="id", weights="weight", together=True)
+    known = sdc.Microdata(frames[0], key="id", weights="weight").evaluate(frames[1:], together=True)
     assert [(row["metric"], row["value"]) for row in found["table"]] == [("linkage", known["linkage"])]
     assert found["parts"] == known.parts
     assert found["notes"][-3:] == [f"release {number}: {name}" for number, name in enumerate(FILES, 1)]
@@ -247,7 +246,9 @@ def test_a_published_window_helps_the_attacker(tmp_path, survey):
 def test_the_method_behind_a_file_tells_its_window(tmp_path, survey, gaps):
     data = survey if gaps else survey.with_columns(pl.col("rooms").fill_null(7))
     data.write_csv(tmp_path / "data.csv")
-    sdc.mask(data, "rank_swap", p=0.3, columns=VARIABLES, key="id", rng=1).write_csv(tmp_path / "c.csv")
+    sdc.Microdata(data, columns=VARIABLES, key="id").mask("rank_swap", p=0.3, rng=1).write_csv(
+        tmp_path / "c.csv"
+    )
     made = ["--made-by", "rank_swap", "--set", "p=0.3"]
     told, stated = (linkage(tmp_path, "--json", *words) for words in (made, ["--window", "0.3"]))
     if gaps:  # the method swaps within 30 % of the cells that a column has, not of all records
@@ -270,19 +271,12 @@ def test_a_window_of_no_ranks_at_all(tmp_path, survey):
 
 
 def test_a_window_is_that_of_the_file_whatever_the_strata(tmp_path, survey):
-    masked = sdc.mask(survey, "rank_swap", p=0.3, columns=VARIABLES, key="id", rng=1)
+    masked = sdc.Microdata(survey, columns=VARIABLES, key="id").mask("rank_swap", p=0.3, rng=1)
     masked.write_csv(tmp_path / "c.csv")
     words = ["evaluate", "data.csv", "c.csv", *ROLES, "--by", "region", "--window", "0.3", "--json"]
     rows = json.loads(good(tmp_path, *words, "--metrics", "linkage").stdout)["table"]
-    expected = sdc.evaluate(
-        survey,
-        masked,
-        columns=VARIABLES,
-        key="id",
-        weights="weight",
-        by="region",
-        window=0.3,
-        metrics="linkage",
+    expected = sdc.Microdata(survey, columns=VARIABLES, key="id", weights="weight", by="region").evaluate(
+        masked, made_by=sdc.Method(window=0.3), metrics="linkage"
     )
     assert {row["stratum"]: row["value"] for row in rows} == pytest.approx(
         dict(expected.table.select("stratum", "value").rows())
@@ -304,7 +298,9 @@ def test_stratified_needs_strata(tmp_path, survey, known):
 def test_a_parameter_by_stratum_is_one_of_the_strata(tmp_path, survey):
     widths = {name: 0.1 * (i + 1) for i, name in enumerate(survey["region"].unique(maintain_order=True))}
     roles = {"columns": VARIABLES, "key": "id", "weights": "weight", "by": "region"}
-    release = sdc.release(survey, "rank_swap", p=widths, entropy=entropy(1), metrics="linkage", **roles)
+    release = sdc.Microdata(survey, **roles).release(
+        "rank_swap", p=widths, entropy=entropy(1), metrics="linkage"
+    )
     release.data.with_columns(survey["id"].gather(release.rows)).write_csv(tmp_path / "c.csv")
     words = ["evaluate", "data.csv", "c.csv", *ROLES, "--metrics", "linkage", "--json"]
     word = "p=" + ",".join(f"{name}:{width}" for name, width in widths.items())

@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
     data.write_csv(place / "data.csv")
     data.write_parquet(place / "data.parquet")
     for name, k in (("masked", 4), ("strong", 30)):
-        masked = sdc.mask(data, "mdav", k=k, columns=["income", "wealth"], untouched="sex")
+        masked = sdc.Microdata(data, columns=["income", "wealth"], untouched="sex").mask("mdav", k=k)
         masked.write_csv(place / f"{name}.csv")
         masked.write_parquet(place / f"{name}.parquet")
     return place

@@ -159,7 +159,9 @@ def survey(tmp_path_factory):
     data = described_files.households(300).select("hhid", "age", "region", "income", "rent", "food")
     data.write_csv(folder / "survey.csv")
     for name, k in (("one", 3), ("two", 9)):
-        masked = sdc.mask(data, "mdav", k=k, columns=["income", "rent"], untouched=["hhid", "region"])
+        masked = sdc.Microdata(data, columns=["income", "rent"], untouched=["hhid", "region"]).mask(
+            "mdav", k=k
+        )
         masked.write_csv(folder / f"{name}.csv")
     (folder / "jobs").mkdir()
     return folder

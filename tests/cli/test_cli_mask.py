@@ -105,14 +105,9 @@ def test_figures_are_those_of_the_written_file(tmp_path, survey, method):
     words = ["data.csv", "-o", "out.csv", "--method", method, *ROLES, "--by", "region", "--overwrite"]
     printed = json.loads(good(tmp_path, "mask", *words, "--json").stdout)
     assert not any("rows are sorted" in note for note in printed["notes"])
-    expected = sdc.evaluate(
-        read(tmp_path / "data.csv").frame,
-        read(tmp_path / "out.csv").frame,
-        key="id",
-        weights="weight",
-        by="region",
-        method=method,
-    )
+    expected = sdc.Microdata(
+        read(tmp_path / "data.csv").frame, key="id", weights="weight", by="region"
+    ).evaluate(read(tmp_path / "out.csv").frame, made_by=sdc.Method(method))
     rows = pl.DataFrame(printed["table"], schema=expected.table.schema)
     public = public_evaluation(expected)
     assert_frame_equal(rows, public.table)

@@ -91,14 +91,8 @@ def test_k_by_stratum(tmp_path, survey):
     frame = read(tmp_path / "out.csv").frame
     found = frame.group_by("region", "g").len().group_by("region").agg(pl.col("len").min())
     assert dict(found.rows()) == {"nord": 3, "süd": 5, "west": 10}
-    expected = sdc.mask(
-        survey,
-        "mdav",
-        columns=["income", "age"],
-        key="id",
-        by="region",
-        k={"nord": 3, "süd": 5, "west": 10},
-        decimals="original",
+    expected = sdc.Microdata(survey, columns=["income", "age"], key="id", by="region").mask(
+        "mdav", k={"nord": 3, "süd": 5, "west": 10}, decimals="original"
     )
     assert_frame_equal(frame.select("income", "age"), expected.select("income", "age"))
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from command import (
     HANGING,
     arguments,
@@ -142,18 +143,9 @@ def test_the_command_finds_what_python_finds(tmp_path, survey):
         "rank_swap": {"p": "0.05:0.6:0.05"},
     }
     with drawn_from(SEED):
-        choice = sdc.recommend(
-            survey,
-            max_risk={"dbrl": 0.3},
-            plan=plan,
-            columns=["income", "age", "rent"],
-            key="id",
-            weights="weight",
-            unknown="weight",
-            replications=2,
-            workers=1,
-            decimals="original",
-        )
+        choice = sdc.Microdata(
+            survey, columns=["income", "age", "rent"], key="id", weights="weight", unknown="weight"
+        ).recommend(max_risk={"dbrl": 0.3}, plan=plan, replications=2, workers=1, decimals="original")
     first, exposed, *others = done.stdout.splitlines()[: len(choice.sentences) + 1]
     assert [first, *others] == choice.sentences
     assert "exposed" in exposed
@@ -377,8 +369,8 @@ def test_whole_numbers_meet_their_limit_as_released(tmp_path, seed):
     assert masked.dtypes == [pl.Int64, pl.Int64]
     known = {"method": "mdav", "parameters": choice["parameters"]}
     rows = np.arange(60)  # not paired by the order of the rows, which a release has lost
-    measured = sdc.evaluate(
-        frame, masked, columns=["a", "b"], metrics=["linkage", "brmae"], rows=rows, **known
+    measured = called(
+        "evaluate", frame, masked, columns=["a", "b"], metrics=["linkage", "brmae"], rows=rows, **known
     )
     assert measured["linkage"] == pytest.approx(choice["values"]["linkage"])
     assert measured["linkage"] <= 0.2
@@ -395,7 +387,8 @@ def test_a_release_by_strata_meets_its_limit_within_them(tmp_path, survey, metho
     choice = json.loads(good(tmp_path, *given).stdout)["choice"]
     masked, nearest = in_order(tmp_path), "linkage:attacks=nearest"  # which learns nothing across strata
     apart = [
-        sdc.evaluate(
+        called(
+            "evaluate",
             *(table.filter(region=region) for table in (survey, masked)),
             columns=["income", "age", "rent"],
             unknown="weight",

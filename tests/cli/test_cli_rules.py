@@ -97,7 +97,7 @@ def test_without_rules_noise_breaks_them(data):
 @pytest.mark.parametrize("method", few(sdc.METHODS, 3))
 def test_every_method_on_census(census, method):
     rules = ["PTOTVAL = PEARNVAL + POTHVAL", *(f"{name} >= 0" for name in census.columns)]
-    masked = sdc.mask(census, method, decimals="original", rules=rules, rng=5)
+    masked = sdc.Microdata(census, rules=rules).mask(method, decimals="original", rng=5)
     total, *parts = (masked[name].to_numpy().astype(float) for name in ("PTOTVAL", "PEARNVAL", "POTHVAL"))
     assert (total == sum(parts)).all()
     assert min(masked[name].min() for name in census.columns) >= 0

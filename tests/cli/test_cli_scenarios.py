@@ -21,7 +21,7 @@ def folder(tmp_path):
     amounts = np.exp(rng.normal(size=(120, 2))).round(3)
     data = pl.DataFrame({"income": amounts[:, 0], "wealth": amounts[:, 1], "sex": rng.integers(0, 2, 120)})
     data.write_csv(tmp_path / "data.csv")
-    masked = sdc.mask(data, "mdav", k=4, columns=["income", "wealth"], untouched="sex")
+    masked = sdc.Microdata(data, columns=["income", "wealth"], untouched="sex").mask("mdav", k=4)
     masked.write_csv(tmp_path / "masked.csv")
     return tmp_path
 

@@ -40,8 +40,8 @@ def test_a_sweep_leaves_table_summary_picture_and_a_private_folder(tmp_path, sur
     private = [f"private/{name}" for name in ("cells.bin", "private.txt", "sweep.json")]
     assert names(tmp_path / "out") == ["private", *private, "summary.csv", "sweep.parquet", "sweep.svg"]
     plan = {"mdav": {"k": [2, 3, 4]}, "noise": {"percent": [10, 50]}}
-    expected = sdc.sweep(
-        survey, plan, columns=["income", "age"], key="id", replications=3, rng=5, name="data"
+    expected = sdc.Microdata(survey, columns=["income", "age"], key="id", name="data").sweep(
+        plan, replications=3, rng=5
     )
     assert_frame_equal(pl.read_parquet(tmp_path / "out" / "sweep.parquet"), expected.table, check_exact=True)
     summary = pl.read_csv(tmp_path / "out" / "summary.csv", schema=expected.summary.schema)
@@ -103,21 +103,21 @@ def test_every_option_means_what_it_means_in_python(tmp_path, survey):
         "3",
     ]
     sweep(tmp_path, *words, *ROLES, "--missing", "penalise", "--format", "csv")
-    expected = sdc.sweep(
-        survey.drop("grade"),
-        {"rank_swap": {"p": [0.1, 0.2, 0.3], "tails": 0.05}},
-        key="id",
-        weights="weight",
-        by="region",
-        missing="penalise",
-        metrics=["brmae", "il1:zeros=drop"],
-        replications=2,
-        draws="fresh",
-        per_variable=True,
-        detail=True,
-        rng=3,
-        name="data",
-    ).table
+    expected = (
+        sdc.Microdata(
+            survey.drop("grade"), key="id", weights="weight", by="region", missing="penalise", name="data"
+        )
+        .sweep(
+            {"rank_swap": {"p": [0.1, 0.2, 0.3], "tails": 0.05}},
+            metrics=["brmae", "il1:zeros=drop"],
+            replications=2,
+            draws="fresh",
+            per_variable=True,
+            detail=True,
+            rng=3,
+        )
+        .table
+    )
     found = pl.read_csv(tmp_path / "out" / "sweep.csv", schema=expected.schema)
     assert_frame_equal(found, expected, check_exact=True)
 

@@ -156,5 +156,5 @@ def test_metrics_of_the_command_line_outweigh_those_of_the_plan(tmp_path):
 
 
 def test_python_takes_the_same_names_twice(survey):
-    twice = sdc.mask(survey, "mdav", columns=["income", "income", "age"], key="id")
-    assert twice.equals(sdc.mask(survey, "mdav", columns=["income", "age"], key="id"))
+    twice = sdc.Microdata(survey, columns=["income", "income", "age"], key="id").mask("mdav")
+    assert twice.equals(sdc.Microdata(survey, columns=["income", "age"], key="id").mask("mdav"))

@@ -128,10 +128,10 @@ def test_metric_is_the_same_for_every_kind_of_table(metric, n):
         original, masked = make(x), make(y)
         before = to_numpy(original).copy(), to_numpy(masked).copy()
         assert metric.function(original, masked) == expected
-        assert metric.function(sdc.prepare(original), masked) == expected
+        assert metric.function(sdc.Microdata(original).original, masked) == expected
         assert np.array_equal(to_numpy(original), before[0])
         assert np.array_equal(to_numpy(masked), before[1])
-    prepared = sdc.prepare(x)
+    prepared = sdc.Microdata(x).original
     assert metric.function(prepared, y) == metric.function(prepared, y) == expected
     assert metric.function(np.asfortranarray(x), y[:, :]) == expected
 

@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from calls import called
 from cases import each, few
 from contract import SHAPES, data, masked_by, needed, small, strong, suited
 from invariants import Masked, check_cells_shared, check_group_sizes, check_window
@@ -150,7 +151,7 @@ def test_promises_hold_within_strata(name):
         if PROMISES[words].chance:
             continue
         options = parameters_of(method, strong(method) | fixed)
-        masked = sdc.mask(frame, name, by="g", rng=5, **options)
+        masked = called("mask", frame, name, by="g", rng=5, **options)
         for stratum in ("p", "q"):
             before, after = (t.filter(g=stratum).drop("g").to_numpy() for t in (frame, masked))
             assert not np.array_equal(before, after)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sdckit as sdc
+from calls import called
 from cases import each
 from contract import (
     NAMES,
@@ -117,7 +118,7 @@ def test_method_says_how_many_records_it_needs(method):
             if least > 2:
                 message = rf"^the file has {least - 1} records?[ ,].*{method.name}.*; (lower|take fewer) \S+$"
                 with pytest.raises(ValueError, match=message):
-                    sdc.mask(data(least - 1, p + 1)[:, :p], method.name, **options)
+                    called("mask", data(least - 1, p + 1)[:, :p], method.name, **options)
 
 
 def test_notes_of_a_method_are_lines_of_text(method):
@@ -298,9 +299,11 @@ def test_one_record_is_refused(method):
 def test_method_on_whole_numbers(method):
     frame = pl.DataFrame({"a": [3, 1, 4, 1, 5, 9, 2, 6, 5, 3], "b": [2, 7, 1, 8, 2, 8, 1, 8, 2, 8]})
     for options in (small(method), strong(method)):
-        exact = sdc.mask(frame, method.name, rng=7, **options)
-        assert np.array_equal(exact.to_numpy(), sdc.mask(frame.to_numpy(), method.name, rng=7, **options))
-        rounded = sdc.mask(frame, method.name, rng=7, decimals="original", **options)
+        exact = called("mask", frame, method.name, rng=7, **options)
+        assert np.array_equal(
+            exact.to_numpy(), called("mask", frame.to_numpy(), method.name, rng=7, **options)
+        )
+        rounded = called("mask", frame, method.name, rng=7, decimals="original", **options)
         assert rounded.schema == frame.schema
         assert np.array_equal(rounded.to_numpy(), np.round(exact.to_numpy()))
 
@@ -349,13 +352,13 @@ def test_a_group_smaller_than_needed_is_an_error_that_names_the_stratum(method):
     if least > 2:
         message = rf"stratum 'tiny' has 2 records and {method.name} needs {least} "
         with pytest.raises(ValueError, match=message):
-            sdc.mask(frame, method.name, by="g")
+            sdc.Microdata(frame, by="g").mask(method.name)
     elif method.group_size is None:
         assert masking(method, frame, by="g").height == 9
     else:
         size = method.group_size
         with pytest.raises(ValueError, match=rf"stratum 'tiny' has 2 records, fewer than {size} = 4"):
-            sdc.mask(frame, method.name, by="g", **{size: 4})
+            sdc.Microdata(frame, by="g").mask(method.name, **{size: 4})
         with pytest.raises(ValueError, match="the file has 9 records"):
             sdc.mask(frame.drop("g"), method.name, **{size: 10})
 

@@ -12,6 +12,7 @@ import rich.progress
 
 import command
 import sdckit as sdc
+from calls import called
 from cases import each
 from sdckit import progress
 from sdckit.masking import METHODS
@@ -43,18 +44,20 @@ class Seen(list):
 
 
 def evaluated(**more):
-    masked = sdc.mask(people(), "mdav", k=3, by="g")
-    return sdc.evaluate(people(), masked, **ROLES, **more)
+    masked = sdc.Microdata(people(), by="g").mask("mdav", k=3)
+    return called("evaluate", people(), masked, **ROLES, **more)
 
 
 def released_together(**more):
-    masked = [sdc.mask(people(), "noise", percent=30, rng=seed, **ROLES) for seed in (1, 2)]
-    return sdc.evaluate(people(), masked, together=True, **ROLES, **more)
+    masked = [sdc.Microdata(people(), **ROLES).mask("noise", percent=30, rng=seed) for seed in (1, 2)]
+    return called("evaluate", people(), masked, together=True, **ROLES, **more)
 
 
 def applied(**more):
-    choice = sdc.recommend(people(), max_risk={"linkage": 0.9}, plan=PLAN, rng=1, workers=1, **ROLES)
-    return choice.apply(people(), **more)
+    choice = sdc.Microdata(people(), **ROLES).recommend(
+        max_risk={"linkage": 0.9}, plan=PLAN, rng=1, workers=1
+    )
+    return choice.release(**more)
 
 
 def drawn_again(**more):
@@ -65,7 +68,7 @@ def drawn_again(**more):
         "entropy": entropy(1),
         "tries": 50,
     }
-    found = sdc.release(people(40).select("a"), "noise", percent=5, **options, **more)
+    found = called("release", people(40).select("a"), "noise", percent=5, **options, **more)
     assert found.draws > 1
     return found
 
@@ -73,11 +76,19 @@ def drawn_again(**more):
 CALLS = {
     "evaluate": lambda **more: evaluated(scenarios=PRESS, per_record=True, **more),
     "evaluate together": released_together,
-    "release": lambda **more: sdc.release(people(), "mdav", k=3, scenarios=PRESS, **ROLES, **more),
+    "release": lambda **more: called("release", people(), "mdav", k=3, intruders=PRESS, **ROLES, **more),
     "release drawn again": drawn_again,
-    "sweep": lambda **more: sdc.sweep(people(), PLAN, workers=2, **ROLES, **more),
-    "recommend": lambda **more: sdc.recommend(
-        people(), max_risk={"linkage": 0.9}, plan=PLAN, scenarios=PRESS, rng=1, workers=1, **ROLES, **more
+    "sweep": lambda **more: called("sweep", people(), PLAN, workers=2, **ROLES, **more),
+    "recommend": lambda **more: called(
+        "recommend",
+        people(),
+        max_risk={"linkage": 0.9},
+        plan=PLAN,
+        intruders=PRESS,
+        rng=1,
+        workers=1,
+        **ROLES,
+        **more,
     ),
     "apply": applied,
 }
@@ -99,7 +110,7 @@ def test_every_method_reports_one_rise_over_strata_and_rules(method):
     known = METHODS[method]
     ruled = {"rules": ["a >= 0"]} if known.keeps_pairing(known.defaults()) else {}
     with progress.reported_to(seen):
-        sdc.mask(people(), method, rng=3, **ROLES, **ruled)
+        sdc.Microdata(people(), **ROLES, **ruled).mask(method, rng=3)
     seen.require_one_rise()
     assert {step for step, _ in seen} == {"masking"}
 
@@ -130,7 +141,7 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("progress")
     people().write_csv(place / "data.csv")
     for seed, name in enumerate(["masked", "other"]):
-        sdc.mask(people(), "noise", percent=30, rng=seed, **ROLES).write_csv(place / f"{name}.csv")
+        sdc.Microdata(people(), **ROLES).mask("noise", percent=30, rng=seed).write_csv(place / f"{name}.csv")
     return place
 
 

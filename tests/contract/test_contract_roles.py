@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import sdckit as sdc
+from calls import called
 from contract import data, shaken
 from sdckit.metrics.pair import pair_of
 
@@ -46,7 +47,7 @@ def roles(name):
 
 
 def prepared(name, table):
-    return sdc.prepare(table, **roles(name))
+    return sdc.Microdata(table, **roles(name))
 
 
 @pytest.mark.parametrize("name", ROLES)
@@ -54,8 +55,8 @@ def test_value_is_within_bounds_and_the_same_in_every_way_to_ask(name):
     metric, (original, masked) = sdc.METRICS[name], files()
     value = metric.function(prepared(name, original), masked)
     assert metric.bounds[0] <= value <= metric.bounds[1]
-    assert sdc.evaluate(original, masked, metrics=name, **roles(name))[name] == value
-    assert sdc.evaluate(original, masked, **roles(name))[name] == value
+    assert sdc.Microdata(original, **roles(name)).evaluate(masked, metrics=name)[name] == value
+    assert sdc.Microdata(original, **roles(name)).evaluate(masked)[name] == value
     for convert in KINDS.values():
         assert metric.function(prepared(name, convert(original)), convert(masked)) == value
     assert isinstance(convert(original), pa.Table)
@@ -84,11 +85,11 @@ def test_without_its_role_a_metric_refuses_when_named_and_is_left_out_by_default
     some = {"columns": ["a", "b", "c"]}
     role = sdc.METRICS[name].role
     with pytest.raises(sdc.NotApplicable, match=f"^{name} needs [^\n]*; name [^\n]*{role}="):
-        sdc.evaluate(original, masked, metrics=name, **some)
-    result = sdc.evaluate(original, masked, **some)
+        sdc.Microdata(original, **some).evaluate(masked, metrics=name)
+    result = sdc.Microdata(original, **some).evaluate(masked)
     assert name not in result.meaning
     assert not any(name in note for note in result.notes)
-    found = sdc.sweep(original, {"mdav": {"k": [3]}}, rng=1, workers=1, **some)
+    found = sdc.Microdata(original, **some).sweep({"mdav": {"k": [3]}}, rng=1, workers=1)
     assert name not in found.table["metric"].to_list()
 
 
@@ -101,16 +102,16 @@ def test_metrics_of_roles_are_left_out_of_arrays():
 @pytest.mark.parametrize("name", ROLES)
 def test_sweep_and_search_find_the_value_of_the_masked_file(name):
     original, _ = files()
-    found = sdc.sweep(original, {"mdav": {"k": [3]}}, metrics=[name], workers=1, **roles(name))
-    masked = sdc.mask(original, "mdav", k=3, columns=["a", "b", "c"])
+    found = sdc.Microdata(original, **roles(name)).sweep({"mdav": {"k": [3]}}, metrics=[name], workers=1)
+    masked = sdc.Microdata(original, columns=["a", "b", "c"]).mask("mdav", k=3)
     parameters = {"method": "mdav", "parameters": {"k": 3}}
     shuffled = np.random.default_rng(2).permutation(40)  # a sweep judges releases, whose rows are shuffled
     with_key = original.with_columns(key=pl.Series(range(40)))
     masked = masked.with_columns(key=pl.Series(range(40)))[shuffled]
-    alone = sdc.evaluate(with_key, masked, metrics=name, key="key", **roles(name), **parameters)
+    alone = called("evaluate", with_key, masked, metrics=name, key="key", **roles(name), **parameters)
     assert found.table["value"].to_list() == pytest.approx([alone[name]], abs=1e-12)
     limits = {"max_risk": {"linkage": 1.0}} | {f"max_{sdc.METRICS[name].family}": {name: 1.0}}
-    choice = sdc.recommend(original, **limits, plan={"mdav": {"k": [3]}}, **roles(name))
+    choice = called("recommend", original, **limits, plan={"mdav": {"k": [3]}}, **roles(name))
     measured = choice.to_dict()["values"]
     assert measured[name] == pytest.approx(alone[name], abs=1e-12)
 
@@ -118,7 +119,7 @@ def test_sweep_and_search_find_the_value_of_the_masked_file(name):
 @pytest.mark.parametrize("name", ROLES)
 def test_strata_have_values_as_well(name):
     original, masked = files(60)
-    result = sdc.evaluate(original, masked, metrics=name, by="town", **roles(name))
+    result = sdc.Microdata(original, by="town", **roles(name)).evaluate(masked, metrics=name)
     values = result.table.filter(pl.col("stratum") != "all")["value"].drop_nulls()
     assert values.is_between(0, 1).all()
     assert len(values)

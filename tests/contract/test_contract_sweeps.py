@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from cases import each
 from contract import NAMES, data, strong, with_holes
 from sdckit.core.randomness import stream_generator
@@ -60,7 +61,7 @@ def applicable(method, metrics):
 @each("draws", ["common", "fresh"])
 def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     table, plan = frame(), ends(method)
-    prepared = sdc.prepare(table)
+    prepared = sdc.Microdata(table)
     metrics = list(sdc.METRICS)[:: 1 if draws == "common" else 5]
     found = sdc.sweep(table, plan, metrics=metrics, replications=2, draws=draws, rng=9, workers=1)
     rows = iter(found.table.rows(named=True))
@@ -71,8 +72,8 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
         masked = sdc.mask(
             table, method.name, rng=stream_generator(9, run.stream(draws)), **run.setting.options
         )
-        alone = sdc.evaluate(
-            prepared, masked, metrics=measured, method=method.name, parameters=run.setting.options
+        alone = prepared.evaluate(
+            masked, made_by=sdc.Method(method.name, **run.setting.options), metrics=measured
         )
         for name in metrics:
             row = next(rows)
@@ -103,15 +104,15 @@ def test_method_in_a_sweep_keeps_the_roles_of_columns(method):
     roles = {"columns": NAMES, "unit": "firm", "confidential": ["c", "ill"], "untouched": ["ill", "town"]}
     metrics = [metric.name for metric in sdc.METRICS.values() if metric.role]
     measured = {"metrics": metrics, "estimates": ["mean(a) by town", "model: b ~ a"]}
-    found = sdc.sweep(table, ends(method), **measured, **roles, rng=9, workers=1)
+    found = called("sweep", table, ends(method), **measured, **roles, rng=9, workers=1)
     rows = iter(found.table.rows(named=True))
     for run in runs_of(settings_of(ends(method)), 1):
         options = run.setting.options
-        masked = sdc.mask(
-            table, method.name, **roles, rng=stream_generator(9, run.stream("common")), **options
+        masked = called(
+            "mask", table, method.name, **roles, rng=stream_generator(9, run.stream("common")), **options
         )
         known = {"method": method.name, "parameters": options}
-        alone = sdc.evaluate(table, masked, **measured, **roles, **known)
+        alone = called("evaluate", table, masked, **measured, **roles, **known)
         for name in metrics:
             slack = 0.25 if sdc.METRICS[name].family == "risk" and method.random else 0.0  # fewer shadows
             assert next(rows)["value"] == pytest.approx(alone[name], abs=slack, nan_ok=True)
@@ -125,12 +126,12 @@ def test_method_in_a_search_is_chosen_or_has_no_risk_to_go_by(method):
         with pytest.raises(
             ValueError, match=f"^rows of {method.name} stand for no original record, so that no"
         ):
-            sdc.recommend(frame(), plan=ends(method), **options)
+            called("recommend", frame(), plan=ends(method), **options)
         options["plan"] = ends(method) | {"noise": {"percent": [50]}}
         with pytest.warns(UserWarning, match=f"^rows of {method.name} .* left out of the search$"):
-            assert sdc.recommend(frame(), **options).point.method == "noise"
+            assert called("recommend", frame(), **options).point.method == "noise"
         return
-    found = sdc.recommend(frame(), plan=ends(method), **options)
+    found = called("recommend", frame(), plan=ends(method), **options)
     assert found.point.method == method.name
     assert found.point.parameters == settings_of(ends(method))[0].text  # all are safe, so the weakest
 
@@ -150,6 +151,6 @@ def test_options_by_column_have_their_place_in_sweeps_and_searches(name, paramet
     )
     assert chosen.point.method == again.point.method == name
     assert chosen.point.parameters in settings
-    assert again.apply(frame(), entropy=entropy(3)).data.columns == NAMES
+    assert again.release(entropy=entropy(3)).data.columns == NAMES
     with pytest.raises(ValueError, match=f"^unknown column in {parameter.name} 'z'[^\n]+$"):
         sdc.sweep(frame(), {name: {parameter.name: texts[0].replace("a", "z")}})

@@ -12,6 +12,7 @@ import pytest
 
 import sdckit as sdc
 from attacked_files import amounts, codes, replaced
+from calls import called
 from command import good
 from intruder import linkage
 from intruder_distances import naive_linkage
@@ -26,14 +27,8 @@ FOUR = ("v0", "v1", "v2", "v3")
 
 def released(table, method, parameters, columns=FOUR, *, metrics=("linkage",), **roles):
     """From a table, its release by default options, its linkage by the slow intruder, and the naive one."""
-    made = sdc.release(
-        pl.DataFrame(table),
-        method,
-        columns=columns,
-        metrics=metrics,
-        entropy=entropy(1),
-        **roles,
-        **parameters,
+    made = sdc.Microdata(pl.DataFrame(table), columns=columns, **roles).release(
+        method, metrics=metrics, entropy=entropy(1), **parameters
     )
     aligned = made.data[np.argsort(made.rows)].to_dict(as_series=False)
     return made, *judged(table, aligned, method, parameters, columns, **roles)
@@ -62,8 +57,8 @@ def test_household_survey_with_untouched_demographics():
     assert made.evaluation["linkage"] >= 0.83  # true: 0.83
     assert_honest(made.evaluation["linkage"], slow)
     with pytest.raises(sdc.LimitsMissed, match=r"untouched columns (d[0-7], ){7}d[0-7] alone single"):
-        sdc.recommend(
-            pl.DataFrame(table), max_risk={"linkage": 0.1}, columns=FOUR, untouched=list(demographics)
+        sdc.Microdata(pl.DataFrame(table), columns=FOUR, untouched=list(demographics)).recommend(
+            max_risk={"linkage": 0.1}
         )
 
 
@@ -75,7 +70,7 @@ def test_panel_of_firms():
     masked = sdc.mask(pl.DataFrame(table), "mdav", k=10)  # rows are grouped as if each were a firm
     original = pl.DataFrame(table).with_columns(firm=firms)
     known = {"unit": "firm", "method": "mdav", "parameters": {"k": 10}, "columns": FOUR}
-    found = sdc.evaluate(original, masked.with_columns(firm=firms), **known)
+    found = called("evaluate", original, masked.with_columns(firm=firms), **known)
     assert found["dbrl"] <= 0.1 + 1e-12  # printed: 0.093, met
     published = masked.with_columns(firm=firms).to_dict(as_series=False)
     whole = original.to_dict(as_series=False)
@@ -126,15 +121,15 @@ def test_sorted_rows(tmp_path):
     table = amounts(SIZE, 4, seed=10)
     original = pl.DataFrame(table).sort("v0")
     masked = sdc.mask(original, "rank_swap", p=0.3, rng=1)
-    found = sdc.evaluate(original, masked, method="rank_swap", parameters={"p": 0.3}, metrics="linkage")
+    found = sdc.evaluate(original, masked, made_by=sdc.Method("rank_swap", p=0.3), metrics="linkage")
     aligned = [frame.to_dict(as_series=False) for frame in (original, masked)]
     slow, naive = judged(*aligned, "rank_swap", {"p": 0.3}, positions=list(range(SIZE)))
     assert naive <= 0.05  # printed: 0.008
     assert found["linkage"] == slow == 1.0  # true: every value recovered
     how = {"a": 0.3, "entropy": entropy(1), "metrics": "linkage"}  # swaps are undone in any order of rows
-    shuffled = sdc.release(original, "rank_noise", **how)
+    shuffled = called("release", original, "rank_noise", **how)
     assert shuffled.evaluation["linkage"] <= 0.15  # what is handed out has another order
-    kept = sdc.release(original, "rank_noise", keep_order=True, **how)
+    kept = called("release", original, "rank_noise", keep_order=True, **how)
     assert kept.evaluation["linkage"] == 1.0
     original.write_csv(tmp_path / "data.csv")
     words = ["mask", "data.csv", "-o", "out.csv", "--method", "rank_swap", "--set", "p=0.3", "--seed", "1"]
@@ -145,7 +140,7 @@ def test_credit_of_equal_published_records():
     table = pl.DataFrame(amounts(SIZE, 4, seed=12))
     masked = sdc.mask(table, "mdav", k=10)
     known = {"method": "mdav", "parameters": {"k": 10}, "metrics": ["linkage", "linkage_outliers"]}
-    found = sdc.evaluate(table, masked, per_record=True, **known)
+    found = called("evaluate", table, masked, per_record=True, **known)
     risks = found.records["linkage"].to_numpy()
     assert risks == pytest.approx(np.full(SIZE, 0.1))  # printed: 381 records "with risk 1.0"; true: 0.1 each
     assert found["linkage"] == pytest.approx(0.1)
@@ -170,7 +165,7 @@ def test_window_of_rank_swapping_is_not_dropped_on_the_way(tmp_path):
         masked = printed_linkage(tmp_path, *words, "--release", "--crosswalk", "order.csv")
     how = ["--made-by", "rank_swap", "--set", "p=0.15", "--crosswalk", "order.csv"]
     measured = printed_linkage(tmp_path, "evaluate", "data.csv", "out.csv", *how)
-    again = sdc.evaluate(data, made.data, disclosure=made, metrics="linkage")["linkage"]
+    again = sdc.evaluate(data, made, metrics="linkage")["linkage"]
     assert (
         made.evaluation["linkage"] == masked == measured == again
     )  # printed: 0.247 and 0.363; true: one number
@@ -186,7 +181,7 @@ def test_ten_releases_of_a_file_masked_by_noise():
         sdc.release(data, "noise", metrics="linkage", entropy=entropy(draw), **noise) for draw in range(10)
     ]
     single = [one.evaluation["linkage"] for one in made]
-    found = sdc.evaluate(data, [one.data for one in made], disclosure=made, together=True, metrics="linkage")
+    found = sdc.evaluate(data, [one.data for one in made], made_by=made, together=True, metrics="linkage")
     release = describe(table, "noise", noise, FOUR)
     aligned = [one.data[np.argsort(one.rows)].to_dict(as_series=False) for one in made]
     slow = linkage_together(table, [(one, release) for one in aligned])

@@ -59,13 +59,8 @@ def test_the_report_leaks_nothing_even_where_masked_values_count_as_secret():
 
 
 def test_a_measured_report_leaks_nothing():
-    found = sdc.evaluate(
-        reports.original(),
-        reports.masked(),
-        columns=reports.VARIABLES,
-        **reports.ROLES,
-        metrics=["brmae", "il1s", "linkage", "linkage_outliers"],
-        per_record=True,
+    found = sdc.Microdata(reports.original(), columns=reports.VARIABLES, **reports.ROLES).evaluate(
+        reports.masked(), metrics=["brmae", "il1s", "linkage", "linkage_outliers"], per_record=True
     )
     page = reports.full(evaluation=found)
     figures = [value for name in LEVELS for value in found.table[name]]
@@ -76,8 +71,8 @@ def test_a_measured_report_leaks_nothing():
 @pytest.mark.parametrize("method", ["noise", "rank_swap", "individual_ranking"])
 def test_no_masking_makes_the_report_leak(method):
     roles = {"columns": reports.VARIABLES, **reports.ROLES}
-    masked = sdc.mask(reports.original(), method, rng=reports.SEED, **roles)
-    measured = sdc.evaluate(reports.original(), masked, metrics=["brmae", "il1s"], **roles)
+    masked = sdc.Microdata(reports.original(), **roles).mask(method, rng=reports.SEED)
+    measured = sdc.Microdata(reports.original(), **roles).evaluate(masked, metrics=["brmae", "il1s"])
     page = report(title="t", done=[], evaluation=measured, pair=pair_of(reports.original(), masked, **roles))
     figures = [value for name in LEVELS for value in measured.table[name]]
     assert search(page, figures=figures, masked=None) == []
@@ -172,7 +167,7 @@ def test_the_search_reads_csv_json_and_svg():
 def test_a_report_of_a_tiny_file_shows_no_bins():
     few = reports.original().head(15)
     roles = {"columns": reports.VARIABLES, **reports.ROLES}
-    masked = sdc.mask(few, "mdav", k=3, **roles)
+    masked = sdc.Microdata(few, **roles).mask("mdav", k=3)
     page = report(title="t", done=[], pair=pair_of(few, masked, **roles))
     assert len(re.findall("Not shown: too few records", page)) == len(reports.VARIABLES)
     assert leaks(page, few, figures=[10]) == []

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from command import good
 from leaks import leaks
 from read_page import Read
@@ -86,7 +87,7 @@ def test_the_demo_leaks_nothing(demo):
     )
     rows = secret_order(original.height, derived(ENTROPY, f"order {draws}"), "rows")
     roles = {"columns": variables, "key": "firm", "by": "sector", "unknown": "weight"}
-    released = sdc.evaluate(original, masked, rows=rows, **roles)
+    released = sdc.Microdata(original, **roles).evaluate(masked, rows=rows)
     counts = [count for name in swept.columns if name.startswith("n_") for count in swept[name].unique()]
     statistics = statistics_of(pair_of(original, masked, rows=rows, **roles))
     after = [row.after for row in (*statistics.rows, *statistics.correlations)]
@@ -169,7 +170,7 @@ def test_a_recommendation_that_is_not_met_leaks_nothing(folder, original):
 def maskings(folder, original):
     for method, options in {"mdav": {"k": 6}, "rank_swap": {"p": 0.2}, "noise": {"percent": 40}}.items():
         roles = {"columns": VARIABLES, "key": "firm", "unknown": "weight"}
-        masked = sdc.mask(original, method, **roles, rng=SEED, decimals="original", **options)
+        masked = called("mask", original, method, **roles, rng=SEED, decimals="original", **options)
         masked.write_csv(folder / f"{method}-masked.csv")
     return [f"{method}-masked.csv" for method in ("mdav", "rank_swap", "noise")]
 

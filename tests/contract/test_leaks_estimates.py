@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from command import good, run_here
 from sdckit.estimation.guards import public_rows
 
@@ -84,24 +85,23 @@ def test_the_files_of_a_sweep_have_no_withheld_loss(folder):
 def test_a_loss_over_many_estimates_is_rounded():
     data = survey().filter(pl.col("g") != "Z").drop("w")
     texts = [f"{kind}({name}){by}" for kind in ("total", "mean") for name in "xy" for by in ("", " by g")]
-    swept = sdc.sweep(data, {"mdav": {"k": [5]}}, key="id", estimates=texts, metrics=["estimates", "linkage"])
+    swept = sdc.Microdata(data, key="id", estimates=texts).sweep(
+        {"mdav": {"k": [5]}}, metrics=["estimates", "linkage"]
+    )
     assert swept.withheld == {"estimates_worst"}
     exact, public = (one.summary.filter(metric="estimates")["value"][0] for one in (swept, swept.public()))
     point = swept.curves[0][0]
     assert exact != public == round(exact, 2) == point.public().values["estimates"]
-    made = sdc.release(data, "mdav", k=5, key="id", estimates=texts, metrics=["estimates"]).evaluation
+    made = (
+        sdc.Microdata(data, key="id", estimates=texts).release("mdav", k=5, metrics=["estimates"]).evaluation
+    )
     assert made.public()["estimates"] == round(made["estimates"], 2) != made["estimates"]
 
 
 def test_the_plot_of_a_sweep_has_no_withheld_loss():
-    swept = sdc.sweep(
-        survey().drop("w"),
-        {"mdav": {"k": [5]}},
-        key="id",
-        columns=["x", "y"],
-        estimates=["mean(y)", "total(x)"],
-        metrics=["estimates", "estimates_worst", "brmae"],
-    )
+    swept = sdc.Microdata(
+        survey().drop("w"), key="id", columns=["x", "y"], estimates=["mean(y)", "total(x)"]
+    ).sweep({"mdav": {"k": [5]}}, metrics=["estimates", "estimates_worst", "brmae"])
     assert swept.withheld == {"estimates", "estimates_worst"}
     secrets = set(swept.table.filter(pl.col("metric").is_in(list(swept.withheld)))["value"])
     drawn = json.dumps(swept.plot().to_dict())
@@ -116,7 +116,9 @@ def test_the_plot_of_a_sweep_has_no_withheld_loss():
 @pytest.mark.parametrize("text", ["total(y) by x", "model: y ~ C(x)"])
 def test_domains_that_only_the_original_has_are_not_named(text):
     data = survey(60).drop("w")
-    made = sdc.release(data, "mdav", k=5, key="id", estimates=[text, "mean(y)"], metrics=["estimates"])
+    made = sdc.Microdata(data, key="id", estimates=[text, "mean(y)"]).release(
+        "mdav", k=5, metrics=["estimates"]
+    )
     masked = set(made.data["x"].to_list())
     lost = [one for one in data["x"].to_list() if one not in masked]
     assert len(lost) > 40
@@ -130,7 +132,7 @@ def test_domains_that_only_the_original_has_are_not_named(text):
 def test_figures_with_weights_that_are_not_published_are_not_told():
     options = {"key": "id", "weights": "w", "estimates": "total(x) by g", "metrics": ["estimates"]}
     open_, closed = (
-        sdc.release(survey(), "mdav", k=5, columns=["x", "y"], **more, **options).evaluation.estimates
+        called("release", survey(), "mdav", k=5, columns=["x", "y"], **more, **options).evaluation.estimates
         for more in ({"unknown": "w"}, {"drop": "w"})
     )
     assert all(row.masked is not None for row in public_rows(open_))

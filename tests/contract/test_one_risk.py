@@ -13,6 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sdckit as sdc
+from calls import called
 from cases import few
 from command import good
 from contract import strong
@@ -80,14 +81,8 @@ def assert_one_risk(folder, method, *, by=None, rules=None):
     roles = [*(["--by", by] if by else []), *(["--rule", rules] if rules else [])]
     printed = masked_by(folder, method, *roles, metrics=metrics)
     original, written = (read(folder / name).frame for name in ("data.csv", "out.csv"))
-    release = sdc.release(
-        original,
-        method.name,
-        by=by,
-        rules=rules,
-        metrics=metrics,
-        entropy=entropy(SEED),
-        **parameters_of(method),
+    release = sdc.Microdata(original, by=by, rules=rules).release(
+        method.name, metrics=metrics, entropy=entropy(SEED), **parameters_of(method)
     )
     expected = release.evaluation.table
     rows = pl.DataFrame(printed["table"], schema=expected.schema)
@@ -95,11 +90,10 @@ def assert_one_risk(folder, method, *, by=None, rules=None):
     assert printed["meaning"] == release.evaluation.meaning
     assert_frame_equal(written, release.data, check_dtypes=False, check_exact=True)
     how = {"metrics": metrics, "rows": release.rows}
-    again = sdc.evaluate(original, written, disclosure=release.disclosure, **how)
+    again = called("evaluate", original, written, disclosure=release.disclosure, **how)
     assert_frame_equal(again.table, expected, check_exact=True)
     known = {"method": method.name, "parameters": parameters}
-    prepared = sdc.prepare(original, by=by) if by else original
-    named = sdc.evaluate(prepared, written, rules=rules, **how, **known)
+    named = called("evaluate", original, written, by=by, rules=rules, **how, **known)
     assert_frame_equal(named.table, expected, check_exact=True)
     words = ["--made-by", method.name, *words_of(parameters_of(method))]
     words += ["--metrics", ",".join(metrics), "--json", *roles, "--crosswalk", "order.csv"]
@@ -142,8 +136,8 @@ def test_strata_and_rules(folder, method):
 def test_a_number_that_differs_from_stratum_to_stratum(folder):
     widths = {"north": 0.05, "south, and east": 0.3, "west": 0.1}
     original = read(folder / "data.csv").frame
-    release = sdc.release(
-        original, "rank_swap", by="region", metrics=["linkage"], entropy=entropy(SEED), p=widths
+    release = sdc.Microdata(original, by="region").release(
+        "rank_swap", metrics=["linkage"], entropy=entropy(SEED), p=widths
     )
     word = 'p=north:0.05,"south, and east:0.3",west:0.1'
     words = ["-o", "out.csv", "--method", "rank_swap", "--set", word, "--by", "region"]
@@ -153,7 +147,7 @@ def test_a_number_that_differs_from_stratum_to_stratum(folder):
     assert release.disclosure.parameters["p"] == widths
     turned = original.reverse()  # strata in another order of appearance
     rows = original.height - 1 - release.rows
-    again = sdc.evaluate(turned, release.data, metrics=["linkage"], rows=rows, disclosure=release.disclosure)
+    again = sdc.evaluate(turned, release.data, made_by=release.disclosure, metrics=["linkage"], rows=rows)
     assert again["linkage"] == pytest.approx(release.evaluation["linkage"], rel=1e-12)
 
 
@@ -179,8 +173,8 @@ def test_some_of_the_columns(folder):
     with drawn_from(SEED):
         printed = json.loads(good(folder, "mask", "data.csv", *words, "--json", "--release").stdout)
     original, written = (read(folder / name).frame for name in ("data.csv", "out.csv"))
-    release = sdc.release(original, "rank_swap", columns=["a", "c"], entropy=entropy(SEED), p=0.15)
-    again = sdc.evaluate(original, written, disclosure=release)
+    release = sdc.Microdata(original, columns=["a", "c"]).release("rank_swap", entropy=entropy(SEED), p=0.15)
+    again = sdc.evaluate(original, written, made_by=release)
     assert_frame_equal(again.table, release.evaluation.table, check_exact=True)
     assert printed["table"] == public_evaluation(again).table.rows(named=True)
     risks = [row for row in printed["table"] if row["family"] == "risk"]  # of which none is withheld
@@ -192,7 +186,9 @@ def test_a_recommendation_has_the_numbers_of_its_release(files, name):
     """Methods that draw nothing are measured in the search as they are released."""
     data = files["census"]
     how = {"by": "region", "decimals": "original", "workers": 1}
-    choice = sdc.recommend(data, max_risk={"linkage": 1.0, "linkage_sure": 1.0}, plan={name: None}, **how)
-    release = choice.apply(data)
+    choice = called(
+        "recommend", data, max_risk={"linkage": 1.0, "linkage_sure": 1.0}, plan={name: None}, **how
+    )
+    release = choice.release()
     assert release.disclosure.deterministic
     assert {metric: release.evaluation[metric] for metric in choice.point.values} == choice.point.values

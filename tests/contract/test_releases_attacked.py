@@ -49,13 +49,11 @@ def attacked(original, published, rows, disclosure, roles):
 @pytest.mark.parametrize("name", SAFE)
 def test_a_recommended_release_meets_its_limit_against_the_slow_intruder(name):
     mixed = FILES[name]()
-    choice = sdc.recommend(mixed.data, max_risk={"linkage": LIMIT}, rng=1, workers=1, **mixed.roles)
-    release = choice.apply(mixed.data, entropy=entropy(2))
+    choice = sdc.Microdata(mixed.data, **mixed.roles).recommend(max_risk={"linkage": LIMIT}, rng=1, workers=1)
+    release = choice.release(entropy=entropy(2))
     slow = attacked(mixed.data, release.data, release.rows, release.disclosure, mixed.roles)
     nearest = "linkage:attacks=nearest"
-    again = sdc.evaluate(
-        sdc.prepare(mixed.data, **mixed.roles), release.data, disclosure=release, metrics=nearest
-    )
+    again = sdc.evaluate(sdc.Microdata(mixed.data, **mixed.roles), release, metrics=nearest)
     assert slow <= again[nearest] + 1e-9
     assert slow - LUCK <= release.evaluation["linkage"] + 1e-9 <= LIMIT + 2e-9
 
@@ -65,7 +63,7 @@ def test_a_recommended_release_meets_its_limit_against_the_slow_intruder(name):
 def test_nothing_is_recommended_where_columns_stand_in_the_way(name):
     mixed = FILES[name]()
     with pytest.raises(sdc.LimitsMissed) as failure:
-        sdc.recommend(mixed.data, max_risk={"linkage": LIMIT}, workers=1, **mixed.roles)
+        sdc.Microdata(mixed.data, **mixed.roles).recommend(max_risk={"linkage": LIMIT}, workers=1)
     assert_named(str(failure.value), mixed.in_the_way)
 
 
@@ -135,10 +133,12 @@ def test_a_written_release_meets_its_limit_against_the_slow_intruder(folder, nam
 def test_nothing_is_recommended_where_published_households_are_found():
     mixed = FILES["households"]()
     roles = {role: columns for role, columns in mixed.roles.items() if role != "unit"}
-    choice = sdc.recommend(mixed.data, max_risk={"linkage": 0.2}, plan="mdav", workers=1, **mixed.roles)
+    choice = sdc.Microdata(mixed.data, **mixed.roles).recommend(
+        max_risk={"linkage": 0.2}, plan="mdav", workers=1
+    )
     assert choice.point is None  # each person is in a group of k, and the groups of a household tell it apart
     roles |= {"drop": [*roles["drop"], "hhid"]}
-    choice = sdc.recommend(mixed.data, max_risk={"linkage": 0.2}, plan="mdav", workers=1, **roles)
+    choice = sdc.Microdata(mixed.data, **roles).recommend(max_risk={"linkage": 0.2}, plan="mdav", workers=1)
     assert choice.point is not None
 
 
@@ -148,7 +148,7 @@ def test_a_limit_on_rows_warns_of_units_that_are_found():
     data = pl.DataFrame({"hhid": np.repeat(np.arange(30), 4), "income": income})
     roles = {"unit": "hhid", "columns": "income", "max_risk": {"linkage": 0.1}}
     with pytest.warns(UserWarning, match="rows of a unit together lead to the right unit with linkage_units"):
-        found = sdc.release(data, "mdav", k=5, metrics=["linkage", "linkage_units"], **roles)
+        found = sdc.Microdata(data, **roles).release("mdav", k=5, metrics=["linkage", "linkage_units"])
     assert found.evaluation["linkage"] <= 0.1
     assert found.evaluation["linkage_units"] > 0.1
     assert "limit linkage_units, too, or drop the units" in found.warnings[-1]

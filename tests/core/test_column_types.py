@@ -50,7 +50,7 @@ def types(table):
 
 def masked(table, **options):
     left = ["kept"] if "kept" in types(table) else None
-    return sdc.mask(table, "rank_swap", p=0.5, rng=3, untouched=left, **options)
+    return sdc.Microdata(table, untouched=left).mask("rank_swap", p=0.5, rng=3, **options)
 
 
 @pytest.mark.long
@@ -144,5 +144,5 @@ def test_decimals_of_many_digits_are_read_exactly():
 def test_decimals_as_python_objects_are_refused_with_a_remedy():
     data = pd.DataFrame({"a": [Decimal(i) / 4 for i in range(8)]})
     with pytest.raises(TypeError, match=r"^column 'a' is not numeric but Python objects; convert it with"):
-        sdc.mask(data, "mdav", columns=["a"])
-    assert sdc.mask(data.astype(float), "mdav", columns=["a"]).shape == (8, 1)
+        sdc.Microdata(data, columns=["a"]).mask("mdav")
+    assert sdc.Microdata(data.astype(float), columns=["a"]).mask("mdav").shape == (8, 1)

@@ -74,7 +74,7 @@ def test_a_column_of_large_decimals_can_be_left_out():
     with pytest.raises(ValueError, match="column 'a' has decimals beyond"):
         sdc.mae(frame, frame)
     with pytest.warns(UserWarning, match="the masked file is identical to the original"):
-        assert sdc.evaluate(frame, frame, columns="b")["mae"] == 0
+        assert sdc.Microdata(frame, columns="b").evaluate(frame)["mae"] == 0
 
 
 @pytest.mark.parametrize(

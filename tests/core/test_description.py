@@ -45,7 +45,7 @@ def test_proposed_roles_are_those_of_a_statistician(name):
 
 def test_figures_of_columns():
     frame = pl.DataFrame({"a": [1.5, None, 1.5, 2.0], "t": ["x", "y", "y", None], "c": [7, 7, -9, 8]})
-    rows = sdc.describe(frame, na=-9).table.rows_by_key("column", named=True, unique=True)
+    rows = sdc.Microdata(frame, na=-9).describe().table.rows_by_key("column", named=True, unique=True)
     for name, kind in {"a": "numbers", "t": "text", "c": "whole numbers"}.items():
         assert [rows[name][one] for one in ("type", "missing", "distinct", "unique")] == [kind, 1, 2, 1]
 
@@ -65,10 +65,10 @@ def test_uniques_and_floor_equal_those_of_a_slow_count():
 def test_recodings_worth_trying_have_the_figures_of_the_recoded_file():
     frame = described_files.patients()
     roles = {"key": "patient", "drop": ["name", "email", "comment", "icd", "admitted"]}
-    found = sdc.describe(frame, **roles)
+    found = sdc.Microdata(frame, **roles).describe()
     assert found.recodings["column"].unique().to_list() == ["born"]
     for row in found.recodings.iter_rows(named=True):
-        after = sdc.describe(frame, **roles, recode={row["column"]: row["recode"]})
+        after = sdc.Microdata(frame, **roles, recode={row["column"]: row["recode"]}).describe()
         assert (after.uniques, after.floor) == pytest.approx((row["uniques_after"], row["floor_after"]))
         alone = after.table.filter(column=row["column"])["floor_alone"].item()
         assert alone == pytest.approx(row["alone_after"])
@@ -77,7 +77,7 @@ def test_recodings_worth_trying_have_the_figures_of_the_recoded_file():
 
 def test_each_step_down_has_the_figures_of_the_file_after_it():
     frame = described_files.households()
-    found = sdc.describe(frame, unit="hhid")
+    found = sdc.Microdata(frame, unit="hhid").describe()
     assert found.steps["floor"][-1] <= 0.05
     assert found.steps["floor"].is_sorted(descending=True)
     recode, drop = {}, []
@@ -88,9 +88,9 @@ def test_each_step_down_has_the_figures_of_the_file_after_it():
         else:
             drop.append(row["value"])
             recode.pop(row["value"], None)
-        after = sdc.describe(
+        after = sdc.Microdata(
             frame, unit="hhid", weights="wgt" if "wgt" not in drop else None, recode=recode, drop=drop
-        )
+        ).describe()
         assert (after.uniques, after.floor) == pytest.approx((row["uniques"], row["floor"]))
 
 
@@ -103,9 +103,9 @@ def test_survey_weights_are_named_first_and_then_what_the_columns_give_away():
     assert floor.startswith("the untouched columns sector, weight alone single out ")
     assert floor.endswith("Recode or drop them, or declare them unknown")
     assert found.options == {"key": ["firm"], "weights": ["weight"], "untouched": ["sector"]}
-    less = sdc.describe(sample, weights="weight", unknown="weight")
+    less = sdc.Microdata(sample, weights="weight", unknown="weight").describe()
     assert (less.uniques, less.floor) == (0, 0.005)
-    nothing = sdc.describe(sdc.load_sample(), drop=["weight", "sector", "firm"])
+    nothing = sdc.Microdata(sdc.load_sample(), drop=["weight", "sector", "firm"]).describe()
     assert nothing.notes[0].startswith("no untouched column is published and known")
 
 
@@ -136,7 +136,7 @@ def test_files_without_variables_and_arrays():
     with pytest.raises(TypeError, match="give a dataframe"):
         sdc.describe(np.ones((4, 2)))
     with pytest.raises(ValueError, match="unknown column 'x'"):
-        sdc.describe(pl.DataFrame({"t": ["a", "b", "b"]}), key="x")
+        sdc.Microdata(pl.DataFrame({"t": ["a", "b", "b"]}), key="x").describe()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sdckit as sdc
+from calls import called
 from cases import each, later
 from sdckit.core.disclosure import Disclosure, Method, disclosure_of
 from secret_bytes import entropy
@@ -18,7 +19,7 @@ NEAREST = "linkage:attacks=nearest"  # makes use of a window and of nothing else
 
 
 def swapped(p=0.1, **more):
-    return sdc.mask(frame(), "rank_swap", p=p, rng=1, **more)
+    return called("mask", frame(), "rank_swap", p=p, rng=1, **more)
 
 
 def test_every_method_discloses_itself():
@@ -58,7 +59,7 @@ def test_the_risk_of_a_file_does_not_depend_on_how_the_window_is_stated():
         {"window": lambda values: int(0.1 * len(values) + 1e-9)},
         {"window": {"all": 0.1}},
     ]
-    found = [sdc.evaluate(data, masked, metrics=["linkage", NEAREST], **way) for way in ways]
+    found = [called("evaluate", data, masked, metrics=["linkage", NEAREST], **way) for way in ways]
     assert len({result[NEAREST] for result in found}) == 1
     assert [result.notes == () for result in found] == [True, True, False, False, False]  # a window is no law
     blind = sdc.evaluate(data, masked, metrics=["linkage", NEAREST])
@@ -78,21 +79,21 @@ def test_measures_that_do_are_named_in_a_note(metric):
     notes = sdc.evaluate(frame(), swapped(), metrics=["brmae", metric]).notes
     assert any(f"nobody said how the file was masked: the law behind {metric} was" in note for note in notes)
     known = {"method": "rank_swap", "parameters": {"p": 0.1}}
-    assert not sdc.evaluate(frame(), swapped(), metrics=metric, **known).notes
+    assert not called("evaluate", frame(), swapped(), metrics=metric, **known).notes
 
 
 def test_a_method_without_a_window_is_knowledge_too():
     masked = sdc.mask(frame(), "noise", percent=30, rng=1)
-    known = sdc.evaluate(frame(), masked, metrics="linkage", method="noise", parameters={"percent": 30})
+    known = sdc.evaluate(frame(), masked, made_by=sdc.Method("noise", percent=30), metrics="linkage")
     assert known["linkage"] >= 0.95 * sdc.evaluate(frame(), masked, metrics="linkage")["linkage"]
     assert known.notes == ()
 
 
 def test_rows_of_a_method_that_loses_the_pairing_are_not_compared():
     masked = sdc.mask(frame(), "copula", rng=1)
-    result = sdc.evaluate(frame(), masked, method="copula")
+    result = sdc.evaluate(frame(), masked, made_by=sdc.Method("copula"))
     assert "linkage" not in result.meaning
-    assert result.table.equals(sdc.evaluate(frame(), masked, paired=False).table)
+    assert result.table.equals(sdc.evaluate(frame(), masked, made_by=sdc.Method(paired=False)).table)
 
 
 def strata():
@@ -102,13 +103,13 @@ def strata():
 @pytest.mark.long
 def test_strata_are_those_of_the_disclosure():
     data = strata()
-    release = sdc.release(data, "rank_swap", p=0.2, by="g", entropy=entropy(1), metrics=["linkage"])
+    release = sdc.Microdata(data, by="g").release("rank_swap", p=0.2, entropy=entropy(1), metrics=["linkage"])
     assert release.disclosure.by == ("g",)
     again = sdc.evaluate(
-        data, release.data, metrics=["linkage"], rows=release.rows, disclosure=release.disclosure
+        data, release.data, made_by=release.disclosure, metrics=["linkage"], rows=release.rows
     )
     assert again.table.equals(release.evaluation.table)
-    named = sdc.evaluate(data, release.data, metrics=["linkage"], by="g", disclosure=release)
+    named = sdc.Microdata(data, by="g").evaluate(release, metrics=["linkage"])
     assert named.table.equals(again.table)
 
 
@@ -117,31 +118,27 @@ STATED = {"method": "rank_swap", "parameters": {"p": 0.2}}
 
 def swapped_in_strata():
     data = strata()
-    return data, sdc.release(
-        data, "rank_swap", p=0.2, by="g", entropy=entropy(1), metrics=["linkage"], decimals=None
+    return data, sdc.Microdata(data, by="g").release(
+        "rank_swap", p=0.2, entropy=entropy(1), metrics=["linkage"], decimals=None
     )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("more", [{}, {"stratified": True}], ids=["default", "stated"])
-@pytest.mark.parametrize("prepared", [False, True], ids=["table", "prepared"])
-def test_strata_beside_a_method_are_those_of_the_masking(prepared, more):
+def test_strata_beside_a_method_are_those_of_the_masking(more):
     data, release = swapped_in_strata()
-    roles = {} if prepared else {"by": "g"}
-    original = sdc.prepare(data, by="g") if prepared else data
-    found = sdc.evaluate(
-        original, release.data, rows=release.rows, metrics="linkage", **STATED, **roles, **more
-    )
+    how = {"rows": release.rows, "metrics": "linkage", "by": "g"}
+    found = called("evaluate", data, release.data, **how, **STATED, **more)
     assert found.table.equals(release.evaluation.table)
     assert found.notes == release.evaluation.notes
 
 
 @pytest.mark.long
-def test_strata_of_a_window_come_from_the_prepared_data_too():
+def test_strata_of_a_window_come_from_the_data():
     data, release = swapped_in_strata()
     how = {"rows": release.rows, "metrics": NEAREST}
-    told = sdc.evaluate(data, release.data, **how, disclosure=release.disclosure)
-    found = sdc.evaluate(sdc.prepare(data, by="g"), release.data, **how, window=0.2, stratified=True)
+    told = called("evaluate", data, release.data, **how, disclosure=release.disclosure)
+    found = called("evaluate", sdc.Microdata(data, by="g"), release.data, **how, window=0.2, stratified=True)
     assert found.table.equals(told.table)
 
 
@@ -150,25 +147,25 @@ def test_a_file_masked_as_a_whole_may_be_shown_by_strata():
     """`stratified=False` says that strata are for measuring only, and so does a window by default."""
     data, release = swapped_in_strata()
     how = {"rows": release.rows, "metrics": NEAREST, "by": "g"}
-    whole = sdc.evaluate(data, release.data, **STATED, **how, stratified=False)
-    assert whole.table.equals(sdc.evaluate(data, release.data, **how, window=0.2).table)
-    assert whole[NEAREST] < sdc.evaluate(data, release.data, **STATED, **how)[NEAREST]
+    whole = called("evaluate", data, release.data, **STATED, **how, stratified=False)
+    assert whole.table.equals(called("evaluate", data, release.data, **how, window=0.2).table)
+    assert whole[NEAREST] < called("evaluate", data, release.data, **STATED, **how)[NEAREST]
 
 
 @pytest.mark.parametrize("known", [STATED, {"window": 0.2}, {}], ids=["method", "window", "nothing"])
 def test_strata_that_do_not_exist_are_refused(known):
     message = "stratified is True and there are no strata; name their column with by"
     with pytest.raises(ValueError, match=message):
-        sdc.evaluate(frame(), frame(), stratified=True, **known)
+        called("evaluate", frame(), frame(), stratified=True, **known)
 
 
 @pytest.mark.long
 def test_a_number_by_stratum_needs_strata_of_the_masking():
     known = {"method": "rank_swap", "parameters": {"p": "x:0.1,y:0.2"}}
-    masked = sdc.mask(strata(), "rank_swap", p={"x": 0.1, "y": 0.2}, by="g", rng=1)
-    assert sdc.evaluate(strata(), masked, by="g", metrics="linkage", **known)["linkage"] > 0
+    masked = sdc.Microdata(strata(), by="g").mask("rank_swap", p={"x": 0.1, "y": 0.2}, rng=1)
+    assert called("evaluate", strata(), masked, by="g", metrics="linkage", **known)["linkage"] > 0
     with pytest.raises(ValueError, match=r"p is .* and the file was masked as a whole; give one number"):
-        sdc.evaluate(strata(), masked, by="g", stratified=False, **known)
+        called("evaluate", strata(), masked, by="g", stratified=False, **known)
 
 
 # --- which columns ---
@@ -177,17 +174,16 @@ def test_a_number_by_stratum_needs_strata_of_the_masking():
 @pytest.mark.long
 def test_the_columns_that_were_masked_are_the_ones_measured():
     data = frame()
-    release = sdc.release(data, "rank_swap", p=0.15, columns=["b", "a"], entropy=entropy(1))
+    release = sdc.Microdata(data, columns=["b", "a"]).release("rank_swap", p=0.15, entropy=entropy(1))
     assert set(release.disclosure.columns) == {"a", "b"}
     how = {"rows": release.rows, "disclosure": release.disclosure}
-    again = sdc.evaluate(data, release.data, **how)
+    again = called("evaluate", data, release.data, **how)
     assert again.table.equals(release.evaluation.table)
-    for original, more in ((data, {"columns": COLUMNS}), (sdc.prepare(data), {})):
-        with pytest.warns(UserWarning, match="more than half of the cells are as in the original: 'c';"):
-            wider = sdc.evaluate(original, release.data, **how, **more)
-        assert wider["dbrl"] != again["dbrl"]
-        assert "measured, but not masked by this method: c" in wider.notes
-    fewer = sdc.evaluate(data, release.data, **how, columns="a")
+    with pytest.warns(UserWarning, match="more than half of the cells are as in the original: 'c';"):
+        wider = called("evaluate", data, release.data, **how, columns=COLUMNS)
+    assert wider["dbrl"] != again["dbrl"]
+    assert "measured, but not masked by this method: c" in wider.notes
+    fewer = called("evaluate", data, release.data, **how, columns="a")
     assert fewer.table["variable"].unique().sort().to_list() == ["a", "all"]
     assert fewer.notes == release.evaluation.notes
 
@@ -199,7 +195,7 @@ def test_the_columns_that_were_masked_are_the_ones_measured():
 def test_every_kind_of_table_has_columns(kind):
     data = kind(frame())
     release = sdc.release(data, "rank_swap", p=0.15, entropy=entropy(1), metrics=["linkage"])
-    again = sdc.evaluate(data, release.data, metrics=["linkage"], disclosure=release)
+    again = sdc.evaluate(data, release, metrics=["linkage"])
     assert again.table.equals(release.evaluation.table)
 
 
@@ -216,8 +212,8 @@ def test_one_made_by_hand_is_that_of_the_method(name):
 @pytest.mark.long
 def test_one_made_by_hand_has_the_window():
     masked = swapped(p=0.1)
-    found = sdc.evaluate(frame(), masked, metrics="linkage", disclosure=Disclosure("rank_swap", {"p": "0.1"}))
-    known = sdc.evaluate(frame(), masked, metrics="linkage", method="rank_swap", parameters={"p": 0.1})
+    found = sdc.evaluate(frame(), masked, made_by=Disclosure("rank_swap", {"p": "0.1"}), metrics="linkage")
+    known = sdc.evaluate(frame(), masked, made_by=sdc.Method("rank_swap", p=0.1), metrics="linkage")
     assert found["linkage"] == known["linkage"]
     assert found["linkage"] > sdc.evaluate(frame(), masked, metrics="linkage")["linkage"]
 
@@ -253,7 +249,7 @@ def test_one_that_no_method_discloses_is_refused(options, message):
 
 def test_a_release_stands_for_its_disclosure():
     data, release = swapped_in_strata()
-    found = sdc.evaluate(data, release.data, metrics="linkage", disclosure=release)
+    found = sdc.evaluate(data, release, metrics="linkage")
     assert found.table.equals(release.evaluation.table)
 
 
@@ -261,7 +257,7 @@ def test_a_release_stands_for_its_disclosure():
 def test_what_is_no_disclosure_is_refused_in_one_line(given):
     message = f"disclosure is a {type(given).__name__}; give release.disclosure, or method and parameters"
     with pytest.raises(TypeError, match=message):
-        sdc.evaluate(frame(), frame(), disclosure=given)
+        sdc.evaluate(frame(), frame(), made_by=given)
 
 
 # --- frozen ---
@@ -301,13 +297,13 @@ def test_equal_ones_are_equal_however_they_were_kept(turn):
 
 def test_windows_by_stratum_may_be_given_by_name():
     data = strata()
-    masked = sdc.mask(data, "rank_swap", p={"x": 0.1, "y": 0.4}, by="g", rng=1)
+    masked = sdc.Microdata(data, by="g").mask("rank_swap", p={"x": 0.1, "y": 0.4}, rng=1)
     how = {"metrics": [NEAREST], "by": "g", "stratified": True}
-    stated = sdc.evaluate(data, masked, window={"y": 0.4, "x": 0.1}, **how)
+    stated = called("evaluate", data, masked, window={"y": 0.4, "x": 0.1}, **how)
     known = {"method": "rank_swap", "parameters": {"p": {"x": 0.1, "y": 0.4}}}
-    assert stated.table.equals(sdc.evaluate(data, masked, **known, **how).table)
+    assert stated.table.equals(called("evaluate", data, masked, **known, **how).table)
     with pytest.raises(ValueError, match="y"):
-        sdc.evaluate(data, masked, window={"x": 0.1}, **how)
+        called("evaluate", data, masked, window={"x": 0.1}, **how)
 
 
 KNOWN = Disclosure.of("rank_swap", {})
@@ -323,12 +319,12 @@ REFUSED = {
 @pytest.mark.parametrize("message", REFUSED)
 def test_nothing_is_said_twice(message):
     with pytest.raises(ValueError, match=f"{message}; drop one"):
-        sdc.evaluate(frame(), frame(), disclosure=KNOWN, **REFUSED[message])
+        called("evaluate", frame(), frame(), disclosure=KNOWN, **REFUSED[message])
 
 
 def test_an_explicit_no_is_said_twice_as_well():
     with pytest.raises(ValueError, match="stratified is given too; drop one"):
-        sdc.evaluate(frame(), frame(), disclosure=KNOWN, stratified=False)
+        called("evaluate", frame(), frame(), disclosure=KNOWN, stratified=False)
 
 
 @pytest.mark.parametrize(
@@ -354,7 +350,7 @@ def test_an_explicit_no_is_said_twice_as_well():
 )
 def test_what_makes_no_sense_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        sdc.evaluate(frame(), frame(), **options)
+        called("evaluate", frame(), frame(), **options)
 
 
 def test_a_window_by_stratum_is_one_within_strata():

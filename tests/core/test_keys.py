@@ -7,6 +7,7 @@ import pytest
 
 import command
 import sdckit as sdc
+from calls import called
 
 NAN = float("nan")
 
@@ -33,9 +34,11 @@ def test_a_missing_key_is_called_missing(key, message):
     table = keyed(key)
     for frame in (table, table.to_pandas(), table.to_arrow()):
         with pytest.raises(ValueError, match=f"^{message}$"):
-            sdc.evaluate(frame, frame, key="firm", metrics="mae")
+            sdc.Microdata(frame, key="firm").evaluate(frame, metrics="mae")
     with pytest.raises(ValueError, match=message.replace("original", "masked")):
-        sdc.evaluate(keyed([str(i) for i in range(4)] if key[0] == "u" else range(4)), table, key="firm")
+        sdc.Microdata(keyed([str(i) for i in range(4)] if key[0] == "u" else range(4)), key="firm").evaluate(
+            table
+        )
 
 
 def test_missing_cells_of_pandas_are_missing_keys():
@@ -43,13 +46,13 @@ def test_missing_cells_of_pandas_are_missing_keys():
         frame = WHOLE.to_pandas().astype({"firm": object})
         frame.loc[3, "firm"] = gap
         with pytest.raises(ValueError, match=f"^{ONE}$"):
-            sdc.evaluate(frame, frame, key="firm", metrics="mae")
+            sdc.Microdata(frame, key="firm").evaluate(frame, metrics="mae")
 
 
 def test_each_part_of_a_key_is_needed():
     frame = keyed([1, 1, 2, 2]).with_columns(person=pl.Series([1, None, 1, 2]))
     with pytest.raises(ValueError, match=r"^key 'firm, person' is missing in 1 record of the original"):
-        sdc.evaluate(frame, frame, key=["firm", "person"], metrics="mae")
+        sdc.Microdata(frame, key=["firm", "person"]).evaluate(frame, metrics="mae")
 
 
 def test_the_commands_call_it_missing_too(tmp_path):
@@ -65,10 +68,10 @@ def test_the_commands_call_it_missing_too(tmp_path):
 
 def test_a_release_without_its_key_is_measured_or_explained():
     data = pl.DataFrame({"firm": range(20), "a": [7 * i % 20 + 0.5 for i in range(20)]})
-    release = sdc.release(data, "mdav", k=4, key="firm", entropy=bytes(range(32)))
+    release = sdc.Microdata(data, key="firm").release("mdav", k=4, entropy=bytes(range(32)))
     with pytest.raises(ValueError, match=r"^the masked table has no key 'firm'; a release has none:"):
-        sdc.evaluate(data, release.data, key="firm")
+        sdc.Microdata(data, key="firm").evaluate(release.data)
     for given in ({"masked": release}, {"masked": release.data, "disclosure": release}):
-        found = sdc.evaluate(data, **given, key="firm", metrics=["brmae", "linkage"])
+        found = called("evaluate", data, **given, key="firm", metrics=["brmae", "linkage"])
         assert found["brmae"] == release.evaluation["brmae"]
         assert found["linkage"] == release.evaluation["linkage"]

@@ -1,4 +1,4 @@
-"""Roles of columns: one resolution for every function, and prepared data that carry them."""
+"""Roles of columns: one resolution for every method, and prepared data that carry them."""
 
 import numpy as np
 import pandas as pd
@@ -54,12 +54,11 @@ def doubled(frame):
 
 
 CALLS = {
-    "prepare": sdc.prepare,
-    "mask": lambda x, **roles: sdc.mask(x, "mdav", **roles),
-    "evaluate": lambda x, **roles: sdc.evaluate(x, doubled(data()), **roles),
-    "sweep": lambda x, **roles: sdc.sweep(x, PLAN, **roles),
-    "recommend": lambda x, **roles: sdc.recommend(x, max_risk=LIMITS, plan=PLAN, **roles),
-    "release": lambda x, **roles: sdc.release(x, "mdav", **roles),
+    "mask": lambda x, **roles: sdc.Microdata(x, **roles).mask("mdav"),
+    "evaluate": lambda x, **roles: sdc.Microdata(x, **roles).evaluate(doubled(data())),
+    "sweep": lambda x, **roles: sdc.Microdata(x, **roles).sweep(PLAN),
+    "recommend": lambda x, **roles: sdc.Microdata(x, **roles).recommend(max_risk=LIMITS, plan=PLAN),
+    "release": lambda x, **roles: sdc.Microdata(x, **roles).release("mdav"),
 }
 WRONG = {
     "unknown variable": ({"columns": ["a", "z"]}, "unknown column 'z'"),
@@ -100,7 +99,7 @@ def test_every_function_names_columns_that_look_like_another_role(call):
 
 
 def test_prepared_data_carry_roles_strata_weights_and_codes():
-    prepared = sdc.prepare(with_codes(), **ROLES)
+    prepared = sdc.Microdata(with_codes(), **ROLES).original
     assert prepared.roles == resolve_roles(Table(data()), **ROLES)
     assert [(name, len(rows)) for name, rows in prepared.strata] == [("x", 30), ("y", 30)]
     assert [part.n for _, _, part in prepared.parts] == [30, 30]
@@ -120,133 +119,59 @@ def test_prepared_data_are_masked_into_the_type_of_their_table(kind):
         "numpy": frame.select(NAMES).to_numpy(),
     }[kind]
     roles = {"na": -9} if kind == "numpy" else ROLES
-    masked = sdc.mask(sdc.prepare(table, **roles), "noise", rng=5)
-    expected = sdc.mask(table, "noise", rng=5, **roles)
-    assert type(masked) is type(table)
-    assert np.array_equal(masked, expected) if kind == "numpy" else masked.equals(expected)
-
-
-def test_prepared_data_are_measured_like_their_table():
-    original = with_codes()
-    masked = sdc.mask(original, "rank_swap", p=0.2, rng=3, **ROLES)
-    expected = sdc.evaluate(original, masked, **ROLES)
-    assert sdc.evaluate(sdc.prepare(original, **ROLES), masked).table.equals(expected.table)
-    assert sdc.evaluate(sdc.prepare(original, **ROLES), masked, **ROLES).table.equals(expected.table)
+    assert type(sdc.Microdata(table, **roles).mask("noise", rng=5)) is type(table)
 
 
 @pytest.mark.long
-def test_prepared_data_are_swept_and_recommended_like_their_table():
-    original, options = with_codes(), {"rng": 3, "workers": 1}
-    prepared = sdc.prepare(original, **ROLES)
-    swept = sdc.sweep(original, PLAN, **ROLES, **options)
-    assert sdc.sweep(prepared, PLAN, **options).table.equals(swept.table)
+def test_methods_of_one_microdata_give_what_a_fresh_one_gives():
+    table, options = with_codes(), {"rng": 3, "workers": 1}
+    kept = sdc.Microdata(table, **ROLES)
+    masked = kept.mask("rank_swap", p=0.2, rng=3)
     search = {"max_risk": LIMITS, "plan": PLAN, **options}
-    ours, theirs = sdc.recommend(prepared, **search), sdc.recommend(original, **search, **ROLES)
-    assert ours.points == theirs.points
-    assert ours.conditions == theirs.conditions
+    calls = [
+        lambda data: data.evaluate(masked).table,
+        lambda data: data.sweep(PLAN, **options).table,
+        lambda data: data.release("noise", entropy=entropy(2)).data,
+        lambda data: data.recommend(**search).release(entropy=entropy(8)).data,
+    ]
+    for call in calls:
+        assert call(kept).equals(call(sdc.Microdata(table, **ROLES)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("weights", ["w", "numbers"])
-def test_a_choice_is_applied_to_prepared_data_and_to_their_table(weights):
+def test_a_choice_keeps_the_roles_of_its_data(weights):
     original = with_codes()
     numbers = {"weights": original["w"].to_numpy(), "columns": NAMES}
     roles = ROLES | ({} if weights == "w" else numbers)
-    prepared = sdc.prepare(original, **roles)
-    choice = sdc.recommend(prepared, max_risk=LIMITS, plan=PLAN, rng=3)
-    releases = [choice.apply(data, entropy=entropy(8)) for data in (prepared, original)]
-    assert releases[0].data.equals(releases[1].data)
-    assert releases[0].evaluation.table.equals(releases[1].evaluation.table)
-    assert set(releases[0].evaluation.table["stratum"]) == {"all", "x", "y"}
+    choice = sdc.Microdata(original, **roles).recommend(max_risk=LIMITS, plan=PLAN, rng=3)
+    release = choice.release(entropy=entropy(8))
+    assert set(release.evaluation.table["stratum"]) == {"all", "x", "y"}
 
 
-@pytest.mark.long
-def test_a_release_of_prepared_data_is_that_of_their_table():
-    original = with_codes()
-    ours = sdc.release(sdc.prepare(original, **ROLES), "noise", entropy=entropy(2))
-    theirs = sdc.release(original, "noise", entropy=entropy(2), **ROLES)
-    assert ours.data.equals(theirs.data)
-    assert ours.evaluation.table.equals(theirs.evaluation.table)
-
-
-CONTRADICTIONS = {
-    "columns": (
-        ["a"],
-        "prepared with columns a, b and columns is now a; name its columns when you prepare it",
-    ),
-    "key": ("g", "prepared with key id and key is now g; give key when you prepare it, or leave key out"),
-    "by": ("id", "prepared with by g and by is now id; give by when you prepare it, or leave by out"),
-    "weights": ("a", "prepared with weights w and weights is now a; give weights when you prepare it"),
-    "na": (-1, "prepared with na -9 and na is now -1; declare missing codes when you prepare it"),
-}
-
-
-@each("option", CONTRADICTIONS)
-@each("call", CALLS)
-def test_an_option_that_contradicts_prepared_data_is_refused(call, option):
-    value, message = CONTRADICTIONS[option]
-    with pytest.raises(ValueError, match=message):
-        CALLS[call](sdc.prepare(data(), **ROLES), **{option: value})
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_an_option_that_repeats_prepared_data_is_accepted(call):
-    CALLS[call](sdc.prepare(data(), **ROLES), columns=["b", "a"], **ROLES)
-
-
-def test_numbers_in_place_of_a_column_are_the_same_weights():
-    prepared, weights = sdc.prepare(data(), **ROLES), data()["w"].to_numpy()
-    assert sdc.prepare(prepared, weights=weights) is prepared
-    with pytest.raises(ValueError, match="prepared with weights w and weights is now other numbers"):
-        sdc.prepare(prepared, weights=weights + 1)
+@pytest.mark.parametrize("option", ["weights", "unit", "na"])
+def test_a_role_that_the_data_state_is_refused_elsewhere(option):
+    stated = sdc.Microdata(data(), key="id", weights="w", unit="g", na=-9)
+    with pytest.raises(TypeError, match=f"the data are a Microdata, which states {option}; leave"):
+        sdc.estimates(stated, data(), "mean(a)", **{option: "w" if option == "weights" else -9})
+    with pytest.raises(
+        TypeError, match="the data are a Microdata and weights is given too; state weights there"
+    ):
+        sdc.brmae(stated, data(), weights="w")
 
 
 @pytest.mark.parametrize("form", [pl.DataFrame.to_series, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])
 def test_weights_may_be_a_column_with_a_name(form):
-    given = sdc.prepare(data(), **PLAIN, weights=form(data().select("w"))).weights
-    assert given.tolist() == sdc.prepare(data(), **PLAIN, weights="w").weights.tolist()
+    given = sdc.Microdata(data(), **PLAIN, weights=form(data().select("w"))).original.weights
+    assert given.tolist() == sdc.Microdata(data(), **PLAIN, weights="w").original.weights.tolist()
 
 
 def test_weights_with_two_columns_or_of_text_are_refused():
     for weights in (data().select(NAMES), data().select(NAMES).to_numpy()):
         with pytest.raises(ValueError, match="weights has 2 columns; give one number per record"):
-            sdc.prepare(data(), **PLAIN, weights=weights)
+            sdc.Microdata(data(), **PLAIN, weights=weights).mask("mdav")
     with pytest.raises(TypeError, match="column 'g' is not numeric but text"):
-        sdc.prepare(data(), **PLAIN, weights=data()["g"])
-
-
-def test_a_role_that_was_left_open_can_be_added():
-    prepared = sdc.prepare(data(), **PLAIN)
-    assert prepared.roles == Roles(NAMES, unknown=("id", "w"))
-    assert sdc.prepare(prepared) is prepared
-    more = sdc.prepare(prepared, by="g", weights="w")
-    assert more.roles == Roles(NAMES, by=("g",), weights="w", unknown=("id", "w"))
-    assert len(more.parts) == 2
-    assert prepared.weights is None
-    with pytest.raises(ValueError, match="column 'a' is a variable but also a stratum"):
-        sdc.prepare(prepared, by="a")
-
-
-def test_added_weights_weigh_what_was_computed_without_them():
-    masked = sdc.mask(data(), "noise", **PLAIN, rng=1)
-    prepared = sdc.prepare(data(), **PLAIN)
-    plain = sdc.il1s(prepared, masked)
-    weighted = sdc.il1s(sdc.prepare(data(), **PLAIN, weights="w"), masked)
-    assert sdc.il1s(prepared, masked, weights="w") == weighted != plain
-    assert sdc.il1s(prepared, masked) == plain
-
-
-@pytest.mark.parametrize(("option", "value"), [("by", "g"), ("na", -9)])
-def test_a_choice_refuses_data_that_are_prepared_in_another_way(option, value):
-    choice = sdc.recommend(data(), max_risk=LIMITS, plan="mdav", rng=1, **PLAIN)
-    with pytest.raises(ValueError, match=r"the data are prepared with .* and the recommendation is for none"):
-        choice.apply(sdc.prepare(data(), **PLAIN, **{option: value}))
-
-
-def test_the_order_of_columns_is_found_once_for_all_roles():
-    prepared = sdc.prepare(data(), **PLAIN)
-    column = prepared.ordered(0)
-    assert sdc.prepare(prepared, weights="w").ordered(0) is column
+        sdc.Microdata(data(), **PLAIN, weights=data()["g"]).mask("mdav")
 
 
 def test_columns_of_any_role_are_read_beside_the_variables():
@@ -259,5 +184,5 @@ def test_columns_of_any_role_are_read_beside_the_variables():
 
 def test_a_dataframe_may_have_columns_named_like_the_parts_of_prepared_data():
     frame = pd.DataFrame({"roles": [1.0, 2.0, 4.0], "values": [3.5, 1.0, 2.0], "table": [1.0, 5.0, 2.0]})
-    assert sdc.prepare(frame).columns == ("roles", "values", "table")
+    assert sdc.Microdata(frame).original.columns == ("roles", "values", "table")
     assert list(sdc.mask(frame, "noise", rng=1).columns) == list(frame.columns)

@@ -23,7 +23,7 @@ HOW = {"age": 10, "town": "rare:9", "w": "round:1"}
 
 
 def test_a_recoded_column_is_published_coarse_and_not_masked():
-    masked = sdc.mask(PEOPLE, "mdav", k=3, weights="w", recode=HOW)
+    masked = sdc.Microdata(PEOPLE, weights="w", recode=HOW).mask("mdav", k=3)
     assert masked.drop("income", "rent").equals(sdc.recode(PEOPLE, HOW).drop("income", "rent"))
     assert masked.select("income", "rent").equals(
         sdc.mask(PEOPLE.select("income", "rent"), "mdav", k=3).select("income", "rent")
@@ -31,31 +31,19 @@ def test_a_recoded_column_is_published_coarse_and_not_masked():
 
 
 def test_prepared_data_keep_the_original_cells_and_the_published_ones():
-    original = sdc.prepare(PEOPLE, weights="w", recode=HOW)
+    original = sdc.Microdata(PEOPLE, weights="w", recode=HOW).original
     assert original.columns == ("income", "rent")
     assert original.table.column("age").to_list() == PEOPLE["age"].to_list()
     assert original.published_column("age").to_list() == (PEOPLE["age"] // 10 * 10).to_list()
     assert original.published_column("rent").to_list() == PEOPLE["rent"].to_list()
-    with pytest.raises(
-        ValueError, match=r"prepared with recode age=10, town=rare:9, w=round:1 and recode is now age=5"
-    ):
-        sdc.mask(original, "mdav", k=3, recode={"age": 5})
-    assert sdc.mask(original, "mdav", k=3, recode=HOW).equals(sdc.mask(original, "mdav", k=3))
-
-
-def test_recodings_are_added_to_prepared_data():
-    original = sdc.prepare(PEOPLE, columns=["income"])
-    assert sdc.mask(original, "mdav", k=3, recode={"age": 10})["age"].max() == 80
-    with pytest.raises(ValueError, match="'income' is recoded but also a variable"):
-        sdc.mask(original, "mdav", k=3, recode={"income": 10})
 
 
 def test_a_recommendation_recodes_its_release():
     limits = {"linkage": 1, "linkage_sure": 1}
-    choice = sdc.recommend(
-        PEOPLE.drop("w"), max_risk=limits, plan={"mdav": {"k": [3, 5]}}, recode={"age": 10}, rng=1
+    choice = sdc.Microdata(PEOPLE.drop("w"), recode={"age": 10}).recommend(
+        max_risk=limits, plan={"mdav": {"k": [3, 5]}}, rng=1
     )
-    assert choice.apply(PEOPLE.drop("w"), entropy=entropy(1)).data["age"].is_in(range(0, 99, 10)).all()
+    assert choice.release(entropy=entropy(1)).data["age"].is_in(range(0, 99, 10)).all()
 
 
 @pytest.mark.long
@@ -63,20 +51,24 @@ def test_a_recommendation_recodes_its_release():
 def test_a_recoded_file_has_one_risk(recode):
     frame = PEOPLE.drop("w")
     columns = ["income", "rent"]
-    made = sdc.release(frame, "mdav", k=3, columns=columns, recode=recode, entropy=entropy(1))
+    made = sdc.Microdata(frame, columns=columns, recode=recode).release("mdav", k=3, entropy=entropy(1))
     risk = made.evaluation["linkage"]
     aligned = frame[made.rows.tolist()]
-    assert sdc.evaluate(aligned, made.data, columns=columns, disclosure=made.disclosure)[
+    assert sdc.Microdata(aligned, columns=columns).evaluate(made.data, made_by=made.disclosure)[
         "linkage"
     ] == pytest.approx(risk)
-    swept = sdc.sweep(frame, {"mdav": {"k": [3]}}, columns=columns, recode=recode, metrics="linkage").table
+    swept = (
+        sdc.Microdata(frame, columns=columns, recode=recode)
+        .sweep({"mdav": {"k": [3]}}, metrics="linkage")
+        .table
+    )
     assert swept["value"][0] == pytest.approx(risk)
-    floor = sdc.describe(frame, columns=columns, recode=recode).floor
+    floor = sdc.Microdata(frame, columns=columns, recode=recode).describe().floor
     assert risk >= floor - 1e-12
-    assert floor_of_data(sdc.prepare(frame, columns=columns, recode=recode)).floor == floor
-    known = sdc.evaluate(aligned, made.data, columns=columns, known=columns, disclosure=made.disclosure)[
-        "linkage"
-    ]
+    assert floor_of_data(sdc.Microdata(frame, columns=columns, recode=recode).original).floor == floor
+    known = sdc.Microdata(aligned, columns=columns, known=columns).evaluate(
+        made.data, made_by=made.disclosure
+    )["linkage"]
     assert risk > known
 
 
@@ -92,4 +84,4 @@ def test_a_recoded_file_has_one_risk(recode):
 )
 def test_recoded_columns_have_no_role_that_forbids_it(roles, text):
     with pytest.raises(ValueError, match=text):
-        sdc.prepare(PEOPLE, recode={"age": 10}, **roles)
+        sdc.Microdata(PEOPLE, recode={"age": 10}, **roles)

@@ -6,7 +6,6 @@ import pytest
 
 import sdckit as sdc
 from cases import each
-from sdckit.core.roles import Roles
 from sdckit.core.table import names_of
 
 N = 40
@@ -32,12 +31,13 @@ def published(drop):
 
 GOOD = {"columns": ["a", "b"], "key": "id", "unit": "hh", "untouched": ["sex", "w"]}
 CALLS = {
-    "prepare": sdc.prepare,
-    "mask": lambda x, **roles: sdc.mask(x, "mdav", **roles),
-    "evaluate": lambda x, drop=(), **roles: sdc.evaluate(x, published(drop), drop=drop, **roles),
-    "sweep": lambda x, **roles: sdc.sweep(x, "mdav", **roles),
-    "recommend": lambda x, **roles: sdc.recommend(x, max_risk={"linkage": 0.5}, plan="mdav", **roles),
-    "release": lambda x, **roles: sdc.release(x, "mdav", **roles),
+    "mask": lambda x, **roles: sdc.Microdata(x, **roles).mask("mdav"),
+    "evaluate": lambda x, drop=(), **roles: sdc.Microdata(x, drop=drop, **roles).evaluate(published(drop)),
+    "sweep": lambda x, **roles: sdc.Microdata(x, **roles).sweep("mdav"),
+    "recommend": lambda x, **roles: sdc.Microdata(x, **roles).recommend(
+        max_risk={"linkage": 0.5}, plan="mdav"
+    ),
+    "release": lambda x, **roles: sdc.Microdata(x, **roles).release("mdav"),
 }
 PUBLICATION = {  # roles of which a column has one, as arguments and in words
     "columns": "a variable",
@@ -94,70 +94,36 @@ def test_every_function_takes_every_role(call):
     CALLS[call](DATA, columns=["a", "b"], drop="id", unit="hh", weights="w", by="sex", untouched=["w", "sex"])
 
 
-@each("call", CALLS)
-@each(
-    ("role", "ours", "theirs"),
-    [
-        ("untouched", "sex, w", "sex"),
-        ("known", "a, sex", "a"),
-        ("unknown", "w", "sex"),
-        ("confidential", "b", "a"),
-        ("unit", "hh", "sex"),
-    ],
-)
-def test_every_function_refuses_roles_that_contradict_prepared_data(call, role, ours, theirs):
-    prepared = sdc.prepare(DATA, **GOOD, known=["a", "sex"], unknown="w", confidential="b")
-    with pytest.raises(ValueError, match=f"prepared with {role} {ours} and {role} is now {theirs}; give"):
-        CALLS[call](prepared, **{role: theirs})
-
-
 def test_the_intruder_knows_all_that_is_published_unless_declared():
     def known(**roles):
-        return sdc.prepare(DATA, **GOOD, **roles).roles.known_columns(DATA.columns)
+        return sdc.Microdata(DATA, **GOOD, **roles).original.roles.known_columns(DATA.columns)
 
     assert known() == ["sex", "w", "a", "b"]
     assert known(unknown="w") == ["sex", "a", "b"]
     assert known(unknown="w", confidential=["a"]) == ["sex", "b"]
     assert known(known=["sex", "a"]) == ["sex", "a"]
     assert known(known="a", confidential="b") == ["a"]
-    roles = sdc.prepare(DATA, columns=["a", "b"], drop=["id", "w"], unit="hh").roles
+    roles = sdc.Microdata(DATA, columns=["a", "b"], drop=["id", "w"], unit="hh").original.roles
     assert roles.known_columns(DATA.columns) == ["sex", "a", "b"]
     assert roles.published(DATA.columns) == ["hh", "sex", "a", "b"]
     assert roles.known_columns(["a", "new"]) == ["a", "new"]
 
 
 def test_columns_with_another_role_are_no_variables():
-    assert sdc.prepare(DATA, key="id", unit="hh").columns == ("w", "a", "b")
-    assert sdc.prepare(DATA, key="id", unit="hh", untouched="w", unknown="a").columns == ("a", "b")
-    assert sdc.prepare(DATA, key="id", unit="hh", untouched="w", drop="b", known="a").columns == ("a",)
-
-
-def test_roles_can_be_added_to_prepared_data():
-    prepared = sdc.prepare(DATA, columns=["a", "b"], key="id", untouched="w")
-    more = sdc.prepare(prepared, unit="hh", known=["a"], confidential="b")
-    assert more.roles == Roles(
-        ("a", "b"), key=("id",), untouched=("w",), unit="hh", known=("a",), confidential=("b",)
+    assert sdc.Microdata(DATA, key="id", unit="hh").original.columns == ("w", "a", "b")
+    assert sdc.Microdata(DATA, key="id", unit="hh", untouched="w", unknown="a").original.columns == ("a", "b")
+    assert sdc.Microdata(DATA, key="id", unit="hh", untouched="w", drop="b", known="a").original.columns == (
+        "a",
     )
-    with pytest.raises(ValueError, match="column 'id' is the key but also the unit"):
-        sdc.prepare(prepared, unit="id")
-    with pytest.raises(ValueError, match="known names no column"):
-        sdc.prepare(prepared, known=[])
 
 
 def test_known_columns_must_be_in_the_masked_file():
     with pytest.raises(ValueError, match="known names 'sex', which the masked file does not have; leave out"):
-        sdc.evaluate(DATA, MASKED.drop("sex"), **GOOD, known=["a", "sex"])
+        sdc.Microdata(DATA, **GOOD, known=["a", "sex"]).evaluate(MASKED.drop("sex"))
 
 
 def test_a_search_keeps_the_roles_of_its_data():
     roles = GOOD | {"known": ["sex", "a"], "unknown": "w", "confidential": "b"}
-    choice = sdc.recommend(DATA, max_risk={"linkage": 0.5}, plan="mdav", **roles)
-    assert choice.conditions.roles == sdc.prepare(DATA, **roles).roles
-    assert choice.conditions.prepare(DATA).roles == choice.conditions.roles
-    with pytest.raises(
-        ValueError, match=r"prepared with unknown sex and unknown is now w; give unknown when"
-    ):
-        choice.apply(sdc.prepare(DATA, **GOOD, unknown="sex"))
-    plain = sdc.recommend(DATA, max_risk={"linkage": 1, "linkage_sure": 1}, plan="mdav", **GOOD)
-    with pytest.raises(ValueError, match="prepared with unknown w and the recommendation is for none; apply"):
-        plain.apply(sdc.prepare(DATA, **GOOD, unknown="w"))
+    data = sdc.Microdata(DATA, **roles)
+    choice = data.recommend(max_risk={"linkage": 0.5}, plan="mdav")
+    assert choice.conditions.original is data.original

@@ -75,15 +75,19 @@ def keyed(n=30):
 
 def test_rows_are_matched_by_key():
     original, masked = keyed()
-    expected = sdc.evaluate(original, masked, key="firm")
+    expected = sdc.Microdata(original, key="firm").evaluate(masked)
     shuffled = masked.sample(fraction=1, shuffle=True, seed=3)
     assert not shuffled["firm"].equals(masked["firm"])
-    assert sdc.evaluate(original, shuffled, key="firm").table.equals(expected.table)
-    assert sdc.evaluate(original.to_pandas(), shuffled.to_arrow(), key="firm").table.equals(expected.table)
-    prepared = sdc.prepare(original, key="firm")
+    assert sdc.Microdata(original, key="firm").evaluate(shuffled).table.equals(expected.table)
+    assert (
+        sdc.Microdata(original.to_pandas(), key="firm")
+        .evaluate(shuffled.to_arrow())
+        .table.equals(expected.table)
+    )
+    prepared = sdc.Microdata(original, key="firm")
     assert sdc.brmae(prepared, shuffled) == expected["brmae"]
     with pytest.warns(UserWarning, match="the values of 'firm' are unique, the same in both files and in"):
-        turned = sdc.evaluate(original, shuffled, untouched="firm", metrics="brmae")
+        turned = sdc.Microdata(original, untouched="firm").evaluate(shuffled, metrics="brmae")
     assert expected["brmae"] != turned["brmae"]
     assert "firm" not in expected.table["variable"].to_list()
 
@@ -93,25 +97,25 @@ def test_keys_of_two_columns():
     theirs = ours[[2, 0, 1]]
     assert match_keys(Table(ours), Table(theirs), ["g", "i"]).tolist() == [1, 2, 0]
     with pytest.warns(UserWarning, match="the masked file is identical to the original"):
-        assert sdc.evaluate(ours, theirs, key=["g", "i"])["mae"] == 0
+        assert sdc.Microdata(ours, key=["g", "i"]).evaluate(theirs)["mae"] == 0
 
 
 def test_keys_that_repeat_or_do_not_match_are_refused():
     original, masked = keyed()
     repeated = masked.with_columns(firm=pl.lit(100))
     with pytest.raises(ValueError, match=r"key 'firm' repeats .*29 .*masked"):
-        sdc.evaluate(original, repeated, key="firm")
+        sdc.Microdata(original, key="firm").evaluate(repeated)
     with pytest.raises(ValueError, match=r"key 'firm' repeats .*original"):
-        sdc.evaluate(original.with_columns(firm=pl.lit(100)), masked, key="firm")
+        sdc.Microdata(original.with_columns(firm=pl.lit(100)), key="firm").evaluate(masked)
     other = masked.with_columns(pl.col("firm") + 1)
     with pytest.raises(ValueError, match="key 'firm' does not match: 1 of 30"):
-        sdc.evaluate(original, other, key="firm")
+        sdc.Microdata(original, key="firm").evaluate(other)
     with pytest.raises(ValueError, match="key 'firm' does not match: 1 of 30"):
-        sdc.evaluate(original, masked[1:], key="firm")
+        sdc.Microdata(original, key="firm").evaluate(masked[1:])
     with pytest.raises(ValueError, match="unknown column 'company'"):
-        sdc.evaluate(original, masked, key="company")
+        sdc.Microdata(original, key="company").evaluate(masked)
     with pytest.raises(ValueError, match="the masked data have no column 'b'"):
-        sdc.evaluate(original, masked.drop("b"), key="firm")
+        sdc.Microdata(original, key="firm").evaluate(masked.drop("b"))
 
 
 # --- weights ---
@@ -120,12 +124,12 @@ def test_keys_that_repeat_or_do_not_match_are_refused():
 def test_weights_by_name_or_as_numbers():
     original, masked = keyed()
     w = np.random.default_rng(4).uniform(1, 3, 30)
-    named = sdc.evaluate(original.with_columns(w=w), masked, key="firm", weights="w")
-    given_ = sdc.evaluate(original, masked, key="firm", weights=w)
+    named = sdc.Microdata(original.with_columns(w=w), key="firm", weights="w").evaluate(masked)
+    given_ = sdc.Microdata(original, key="firm", weights=w).evaluate(masked)
     assert named.table.equals(given_.table)
     with pytest.raises(ValueError, match="weights has 29 values for 30 records"):
-        sdc.evaluate(original, masked, key="firm", weights=w[1:])
+        sdc.Microdata(original, key="firm", weights=w[1:]).evaluate(masked)
     for bad in (0.0, -1.0, NAN):
         w[3] = bad
         with pytest.raises(ValueError, match=r"1 value .*not above 0"):
-            sdc.evaluate(original, masked, key="firm", weights=w)
+            sdc.Microdata(original, key="firm", weights=w).evaluate(masked)

@@ -111,7 +111,11 @@ def test_arrays_and_lists():
     assert flat.tolist() == [3, 1, 2]
     assert Table([1, 2, 3]).names == ["x1"]
     assert Table([[1, 2], [3, 4]]).floats(["x2", "x1"]).tolist() == [[2, 1], [4, 3]]
-    assert sdc.mask([[1, 2], [3, 4], [5, 6]], "noise", columns="x2", rng=1)[:, 0].tolist() == [1, 3, 5]
+    assert sdc.Microdata([[1, 2], [3, 4], [5, 6]], columns="x2").mask("noise", rng=1)[:, 0].tolist() == [
+        1,
+        3,
+        5,
+    ]
     assert Table(np.float32([[1.5], [2.5]])).floats(["x1"]).dtype == np.float64
 
 
@@ -162,17 +166,19 @@ def test_labels_of_pandas_that_are_no_text():
     pd.testing.assert_index_equal(masked.columns, labels)
     pd.testing.assert_frame_equal(frame, before)
     for columns in (["0"], [0], 0, "0"):
-        masked = sdc.mask(frame, "mdav", columns=columns, k=2)
+        masked = sdc.Microdata(frame, columns=columns).mask("mdav", k=2)
         assert (masked.to_numpy() != frame.to_numpy()).any(axis=0).tolist() == [True, False, False, False]
     with pytest.warns(UserWarning, match="the masked file is identical to the original"):
-        assert sdc.evaluate(frame, frame, columns=[0, "2.5"])["mae"] == 0
-    grouped = sdc.mask(frame.assign(g=[1, 2] * 5).rename(columns={"g": 7}), "mdav", by=7, key=[0], k=2)
+        assert sdc.Microdata(frame, columns=[0, "2.5"]).evaluate(frame)["mae"] == 0
+    grouped = sdc.Microdata(frame.assign(g=[1, 2] * 5).rename(columns={"g": 7}), by=7, key=[0]).mask(
+        "mdav", k=2
+    )
     assert grouped[0].equals(frame[0])
     assert grouped[7].tolist() == [1, 2] * 5
     with pytest.raises(ValueError, match="unknown column '1'"):
-        sdc.mask(frame, "mdav", columns=[1])
+        sdc.Microdata(frame, columns=[1]).mask("mdav")
     with pytest.raises(ValueError, match=r"^stratum '1' has 5 records"):
-        sdc.mask(frame.assign(g=[1, 2] * 5).rename(columns={"g": 7}), "mdav", by=7, k=6)
+        sdc.Microdata(frame.assign(g=[1, 2] * 5).rename(columns={"g": 7}), by=7).mask("mdav", k=6)
 
 
 def test_a_record_batch_comes_back_as_one():
@@ -225,8 +231,8 @@ def test_numbers_stored_as_objects_are_named_in_a_warning():
     for frame in kinds.values():
         with pytest.warns(UserWarning, match=r"'o' looks like text \(numbers stored as Python objects;"):
             sdc.mask(frame, "noise", rng=1)
-        sdc.mask(frame, "noise", untouched="o", rng=1)
-        sdc.mask(frame, "noise", key="o", rng=1)
+        sdc.Microdata(frame, untouched="o").mask("noise", rng=1)
+        sdc.Microdata(frame, key="o").mask("noise", rng=1)
     for other in ([True, False, True, None], [None] * 4):
         sdc.mask(pd.DataFrame({"a": a, "o": pd.Series(other, dtype=object)}), "noise", rng=1)
 
@@ -337,14 +343,14 @@ def test_rounding_does_not_overflow():
 
 def test_declared_codes_are_missing_and_come_back():
     frame = pl.DataFrame({"a": [1, -999, 8, 3, -1, 4], "b": [1.5, 2.5, -999.0, 5.5, 8.5, 2.5]})
-    masked = sdc.mask(frame, "noise", percent=50, na=[-999, -1], decimals="original", rng=1)
+    masked = sdc.Microdata(frame, na=[-999, -1]).mask("noise", percent=50, decimals="original", rng=1)
     assert masked["a"].to_list()[1] == -999
     assert masked["a"].to_list()[4] == -1
     assert masked["b"].to_list()[2] == -999.0
     assert masked.schema == frame.schema
-    result = sdc.evaluate(frame, masked, na=[-999, -1], metrics="mae")
+    result = sdc.Microdata(frame, na=[-999, -1]).evaluate(masked, metrics="mae")
     assert result.table.select("n_used", "n_both_missing").rows() == [(9, 3), (4, 2), (5, 1)]
     assert sdc.evaluate(frame, masked, metrics="mae").table["n_both_missing"][0] == 0
     assert math.isfinite(result["mae"])
     with pytest.raises(ValueError, match="na is 'none'"):
-        sdc.mask(frame, "noise", na="none")
+        sdc.Microdata(frame, na="none").mask("noise")

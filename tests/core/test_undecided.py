@@ -50,12 +50,13 @@ def masked_of(frame):
 
 
 CALLS = {
-    "prepare": sdc.prepare,
-    "mask": lambda x, **roles: sdc.mask(x, "mdav", **roles),
-    "evaluate": lambda x, **roles: sdc.evaluate(x, masked_of(x), **roles),
-    "sweep": lambda x, **roles: sdc.sweep(x, {"mdav": {"k": 3}}, metrics="mae", **roles),
-    "recommend": lambda x, **roles: sdc.recommend(x, max_risk={"linkage": 1.0}, plan="mdav", **roles),
-    "release": lambda x, **roles: sdc.release(x, "mdav", metrics="mae", **roles),
+    "mask": lambda x, **roles: sdc.Microdata(x, **roles).mask("mdav"),
+    "evaluate": lambda x, **roles: sdc.Microdata(x, **roles).evaluate(masked_of(x)),
+    "sweep": lambda x, **roles: sdc.Microdata(x, **roles).sweep({"mdav": {"k": 3}}, metrics="mae"),
+    "recommend": lambda x, **roles: sdc.Microdata(x, **roles).recommend(
+        max_risk={"linkage": 1.0}, plan="mdav"
+    ),
+    "release": lambda x, **roles: sdc.Microdata(x, **roles).release("mdav", metrics="mae"),
 }
 
 
@@ -89,7 +90,7 @@ def test_a_doubtful_column_is_no_variable_and_is_refused_in_a_release(name):
 @each("role", SETTLING)
 @each("name", DOUBTFUL)
 def test_a_role_settles_a_doubtful_column(name, role):
-    prepared = sdc.prepare(data(name), **{role: name})
+    prepared = sdc.Microdata(data(name), **{role: name}).original
     assert prepared.columns == ("income", "age")
     assert prepared.roles.undecided == ()
     require_decided(prepared.roles.undecided)
@@ -97,38 +98,36 @@ def test_a_role_settles_a_doubtful_column(name, role):
 
 def test_other_roles_settle_as_well():
     columns = ["income", "age", "sex"]
-    assert sdc.prepare(data("sex"), columns=columns).columns == tuple(columns)
-    assert not sdc.prepare(data("person"), key="person").roles.undecided
-    assert not sdc.prepare(data("hhid"), unit="hhid").roles.undecided
-    assert not sdc.prepare(data("sex"), by="sex").roles.undecided
-    assert not sdc.prepare(data("born"), recode={"born": "year"}).roles.undecided
+    assert sdc.Microdata(data("sex"), columns=columns).original.columns == tuple(columns)
+    assert not sdc.Microdata(data("person"), key="person").original.roles.undecided
+    assert not sdc.Microdata(data("hhid"), unit="hhid").original.roles.undecided
+    assert not sdc.Microdata(data("sex"), by="sex").original.roles.undecided
+    assert not sdc.Microdata(data("born"), recode={"born": "year"}).original.roles.undecided
 
 
 def test_what_the_intruder_knows_settles_nothing():
     for role in ("known", "confidential"):
         with pytest.warns(UserWarning, match="'sex' looks like a code"):
-            prepared = sdc.prepare(data("sex"), **{role: "sex"})
-        assert [one.column for one in prepared.roles.undecided] == ["sex"]
+            sdc.Microdata(data("sex"), **{role: "sex"}).mask("mdav")
 
 
 def test_columns_given_by_name_leave_the_others_undecided():
     with pytest.warns(UserWarning, match="undecided, of 2 columns: 'sex' .*, 'name'"):
-        sdc.mask(data("sex", "name"), "mdav", columns="income")
+        sdc.Microdata(data("sex", "name"), columns="income").mask("mdav")
 
 
 def test_weights_that_are_nearly_all_distinct_need_a_decision():
     frame = pl.DataFrame(PLAIN | {"w": RNG.uniform(1, 2, N)})
     message = "'w' has survey weights of which at least 95 % are distinct; settle each with"
     with pytest.warns(UserWarning, match=message):
-        prepared = sdc.prepare(frame, weights="w")
+        sdc.Microdata(frame, weights="w").mask("mdav")
     with pytest.raises(ValueError, match=message):
-        require_decided(prepared.roles.undecided)
+        require_decided(sdc.Microdata(frame, weights="w").original.roles.undecided)
     for role in SETTLING:
-        require_decided(sdc.prepare(frame, weights="w", **{role: "w"}).roles.undecided)
-    require_decided(sdc.prepare(frame.drop("w"), weights=frame["w"].to_numpy()).roles.undecided)
-    later = sdc.prepare(sdc.prepare(frame, columns=["income", "age"]), weights="w")
-    assert [one.column for one in later.roles.undecided] == ["w"]
-    require_decided(sdc.prepare(later, unknown="w").roles.undecided)
+        require_decided(sdc.Microdata(frame, weights="w", **{role: "w"}).original.roles.undecided)
+    require_decided(sdc.Microdata(frame.drop("w"), weights=frame["w"].to_numpy()).original.roles.undecided)
+    later = sdc.Microdata(frame, columns=["income", "age"], weights="w")
+    assert [one.column for one in later.original.roles.undecided] == ["w"]
 
 
 def test_columns_that_look_like_weights_are_masked_unless_named():
@@ -138,12 +137,12 @@ def test_columns_that_look_like_weights_are_masked_unless_named():
         with pytest.warns(UserWarning, match=message):
             call(frame)
         call(frame, weights="weight")
-    with pytest.warns(UserWarning, match=message):
-        assert sdc.prepare(frame).columns == ("income", "age", "weight", "hh_wgt")
+    assert sdc.Microdata(frame).original.columns == ("income", "age", "weight", "hh_wgt")
+    named = sdc.Microdata(frame, columns=["income", "age"])
     with pytest.warns(UserWarning, match="of 1 column: 'hh_wgt' looks like a survey weight"):
-        prepared = sdc.prepare(frame, columns=["income", "age"])
+        named.mask("mdav")
     with pytest.raises(ValueError, match="decision on 1 column: 'hh_wgt' looks like a survey weight"):
-        require_decided(prepared.roles.undecided)
+        require_decided(named.original.roles.undecided)
 
 
 def test_evaluate_warns_only_of_columns_that_are_published():
@@ -151,20 +150,20 @@ def test_evaluate_warns_only_of_columns_that_are_published():
     with pytest.warns(UserWarning, match="undecided, of 1 column: 'sex' looks like a code .*; settle each"):
         sdc.evaluate(frame, masked_of(frame).drop("name"))
     sdc.evaluate(frame, masked_of(frame).drop("sex", "name"))
-    prepared = sdc.prepare(frame, untouched=["sex", "name"])
-    sdc.evaluate(prepared, masked_of(frame))
+    prepared = sdc.Microdata(frame, untouched=["sex", "name"])
+    prepared.evaluate(masked_of(frame))
 
 
 def test_clear_columns_of_all_kinds_need_no_decision():
-    assert sdc.prepare(pl.DataFrame(PLAIN | CLEAR)).roles.undecided == ()
+    assert sdc.Microdata(pl.DataFrame(PLAIN | CLEAR)).original.roles.undecided == ()
     warn_of_undecided([])
 
 
 def test_arrays_and_series_keep_all_their_columns():
     codes = np.column_stack([DOUBTFUL["sex"], DOUBTFUL["person"], PLAIN["age"]])
-    assert sdc.prepare(codes).columns == ("x1", "x2", "x3")
-    assert sdc.prepare(codes, na=-9).columns == ("x1", "x2", "x3")
-    assert sdc.prepare(pd.Series(DOUBTFUL["sex"], name="sex")).columns == ("sex",)
+    assert sdc.Microdata(codes).original.columns == ("x1", "x2", "x3")
+    assert sdc.Microdata(codes, na=-9).original.columns == ("x1", "x2", "x3")
+    assert sdc.Microdata(pd.Series(DOUBTFUL["sex"], name="sex")).original.columns == ("sex",)
 
 
 def test_without_a_clear_column_the_error_names_the_doubtful_ones():

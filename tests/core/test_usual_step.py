@@ -115,7 +115,7 @@ def test_released_values_have_the_usual_step(method):
 
 
 def test_columns_of_edit_rules_keep_all_decimals_so_that_sums_hold():
-    release = sdc.release(survey(), "noise", rules="both = income + rent", metrics="brmae")
+    release = sdc.Microdata(survey(), rules="both = income + rent").release("noise", metrics="brmae")
     exact = [[Fraction(repr(cell)) for cell in release.data[name]] for name in ("income", "rent", "both")]
     assert all(a + b == total for a, b, total in zip(*exact, strict=True))
     assert (release.data["income"] % 100 != 0).any()
@@ -125,6 +125,6 @@ def test_a_search_judges_settings_with_the_step_of_the_release():
     choice = sdc.recommend(
         survey(), max_risk={"linkage": 1}, plan={"mdav": {"k": [3, 5]}}, decimals="original", workers=1
     )
-    release = choice.apply(survey())
+    release = choice.release()
     assert (release.data["income"] % 100 == 0).all()
     assert release.evaluation["brmae"] == choice.point.values["brmae"]

@@ -1,13 +1,14 @@
 """Risks on an engine are those of memory, to the last bit; where the files do not fit, they are refused."""
 
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from cases import few
 from sdckit.core.disclosure import Disclosure
 from sdckit.engines import evaluation as risks
@@ -52,7 +53,7 @@ def masked_by(method, table=ORIGINAL, *, by=None, rules=None, na=None, **paramet
     """Return the table, masked by a method, and how."""
     kept = [name for name in UNMASKED if name != by]
     roles = HOW | {"by": by, "na": na, "untouched": kept}
-    release = sdc.mask(table, method, rng=3, rules=rules, **roles, **parameters)
+    release = sdc.Microdata(table, rules=rules, **roles).mask(method, rng=3, **parameters)
     return table, release, roles | {"method": method, "parameters": parameters}
 
 
@@ -77,7 +78,7 @@ def with_rules():
     """Return a table masked and repaired to a rule, with the disclosure that states it."""
     table = ORIGINAL.with_columns(b=pl.col("a") + pl.col("b").abs())
     rules, kept = rules_of("b >= a", VARIABLES, table[VARIABLES].to_numpy()), {"untouched": UNMASKED}
-    release = sdc.mask(table, "noise", percent=30.0, rng=3, rules="b >= a", **kept, **HOW)
+    release = called("mask", table, "noise", percent=30.0, rng=3, rules="b >= a", **kept, **HOW)
     told = Disclosure.of("noise", {"percent": 30.0}, rules=rules, columns=VARIABLES)
     return table, release, kept | HOW | {"disclosure": told}
 
@@ -105,7 +106,7 @@ def on_engine(folder, original, masked, engine="local", **options):
     paths = folder / "original.parquet", folder / "masked.parquet"
     for path, table in zip(paths, (original, masked), strict=True):
         table.write_parquet(path)
-    return sdc.evaluate(*paths, engine=engine, **options)
+    return called("evaluate", *paths, engine=engine, **options)
 
 
 def figures(evaluation):
@@ -119,7 +120,7 @@ def figures(evaluation):
 def both(folder, original, masked, **options):
     """Return figures and warnings of memory, and those of the engine local."""
     found = []
-    for measure in (sdc.evaluate, lambda *tables, **more: on_engine(folder, *tables, **more)):
+    for measure in (partial(called, "evaluate"), partial(on_engine, folder)):
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             result = figures(measure(original, masked, **options))
@@ -145,7 +146,9 @@ def test_longer_files_have_the_figures_of_memory(n, method, tmp_path):
         "sample_queries": 200,
     }
     table = original_table(n)
-    masked = sdc.mask(table, method, columns=VARIABLES[:2], untouched=["c", *UNMASKED], drop="id", rng=1)
+    masked = sdc.Microdata(table, columns=VARIABLES[:2], untouched=["c", *UNMASKED], drop="id").mask(
+        method, rng=1
+    )
     expected, found = both(tmp_path, table, masked, method=method, **told)
     assert found == expected
     assert 0 < found[0][0][4] < 1
@@ -156,7 +159,7 @@ def test_default_metrics_have_all_risks_of_the_file_and_its_strata(tmp_path):
     table, release, told = masked_by("noise", by="size", percent=40.0)
     told |= {"confidential": "c"}
     expected, found = (
-        sdc.evaluate(table, release, **told),
+        called("evaluate", table, release, **told),
         on_engine(tmp_path, table, release, **told),
     )
     assert figures(found)[:2] == figures(expected)[:2]
@@ -185,7 +188,7 @@ def test_files_that_do_not_fit_are_refused_in_one_line(tmp_path, monkeypatch):
 def test_unique_records_are_counted_in_blocks(by, tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "BLOCK_ROWS", 70)
     table, release, told = masked_by("noise", by=by, percent=40.0)
-    expected = sdc.evaluate(table, release, metrics="uniques", **told)
+    expected = called("evaluate", table, release, metrics="uniques", **told)
     found = on_engine(tmp_path, table, release, metrics="uniques", **told)
     assert found.parts["uniques"] == pytest.approx(expected.parts["uniques"])
     assert any(note.startswith("of single strata") for note in found.notes) == (by is not None)
@@ -194,6 +197,6 @@ def test_unique_records_are_counted_in_blocks(by, tmp_path, monkeypatch):
 def test_spark_has_the_figures_of_memory(tmp_path, spark):
     assert spark
     original, masked, told = CASES["key in other order"]()
-    expected = sdc.evaluate(original, masked, metrics=LINKAGE, **told)
+    expected = called("evaluate", original, masked, metrics=LINKAGE, **told)
     found = on_engine(tmp_path, original, masked, "spark", metrics=LINKAGE, **told)
     assert figures(found) == figures(expected)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-import sdckit as sdc
+from calls import called
 from cases import few
 from engine_files import NUMBER, case
 from sdckit.core.registry import METRICS
@@ -43,7 +43,7 @@ def in_memory(names, files):
     """Return the evaluation by those metrics that have a value, and their names."""
 
     def evaluated(some):
-        return sdc.evaluate(files.original, files.masked, metrics=some, **files.options)
+        return called("evaluate", files.original, files.masked, metrics=some, **files.options)
 
     def has_value(name):
         try:
@@ -66,7 +66,7 @@ def compare(seed, folder, **engine):
     if "weights" in files.options:  # engines weigh cells and ranks only
         named = [name for name in named if METRICS[name].needs != "columns" and name != "mse_permutation"]
     expected, named = in_memory(named, files)
-    found = sdc.evaluate(*files.write(folder), metrics=named, **files.options, **engine)
+    found = called("evaluate", *files.write(folder), metrics=named, **files.options, **engine)
     both = expected.table.join(found.table, on=PLACE, how="full", suffix="_found", coalesce=True)
     assert len(both) == len(expected.table) == len(found.table)
     for name in WHOLE:

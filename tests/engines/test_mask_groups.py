@@ -135,7 +135,7 @@ def masked_gappy(folder, **parameters):
 def test_records_of_a_group_are_alike_as_in_memory(tmp_path, empty):
     frame = gappy(tmp_path, empty)
     found, (note,) = masked_gappy(tmp_path)
-    expected = sdc.mask(frame, "mdav", k=4, na=-9)
+    expected = sdc.Microdata(frame, na=-9).mask("mdav", k=4)
     assert found.null_count().equals(expected.null_count())
     np.testing.assert_allclose(found.to_numpy(), expected.to_numpy(), rtol=1e-12)
     assert found.group_by(found.columns).len()["len"].min() >= 4

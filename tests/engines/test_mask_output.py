@@ -207,7 +207,7 @@ def test_warnings_are_those_of_memory(tmp_path):
             tmp_path / "in.parquet", "noise", transport=engine(), output=tmp_path / "o.parquet", **options
         )
     with pytest.warns(UserWarning, match="not masked") as memory:
-        sdc.mask(frame, "noise", columns="x", by="s", percent=1e-9, decimals=0, rng=1)
+        sdc.Microdata(frame, columns="x", by="s").mask("noise", percent=1e-9, decimals=0, rng=1)
     assert str(ours[0].message) == str(memory[0].message)
     with pytest.warns(UserWarning, match="cells fell on a code of missing cells"):
         mask_files(

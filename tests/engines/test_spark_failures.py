@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from sdckit.engines import opening
 from sdckit.engines import spark as spark_engine
 from spark_toy_ranks import Failing, Killed, kill
@@ -77,13 +78,13 @@ def expected(files, tmp_path_factory):
 
 def masked(path, name, engine, output):
     """Return a file after masking by a method."""
-    sdc.mask(path, name, **METHODS[name], engine=engine, output=output, rng=SEED)
+    sdc.Microdata(path, engine=engine).mask(name, **METHODS[name], output=output, rng=SEED)
     return pl.read_parquet(output)
 
 
 def table(files):
     """Return the table of an evaluation on Spark."""
-    return sdc.evaluate(*files, metrics=METRICS, engine="spark").table
+    return called("evaluate", *files, metrics=METRICS, engine="spark").table
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from sdckit.estimation.compare import declared_of
 from sdckit.selection.plan import runs_of, settings_of
 from sdckit.selection.points import Conditions
@@ -45,12 +46,12 @@ def data():
 
 @pytest.fixture(scope="module")
 def masked(data):
-    return sdc.mask(data, "mdav", k=5, **ROLES)
+    return sdc.Microdata(data, **ROLES).mask("mdav", k=5)
 
 
 def test_losses_are_one_less_the_overlaps_of_the_table(data, masked):
     table = sdc.estimates(data, masked, TEXTS, weights="weight").table
-    result = sdc.evaluate(data, masked, estimates=TEXTS, **ROLES)
+    result = sdc.Microdata(data, estimates=TEXTS, **ROLES).evaluate(masked)
     assert result["estimates"] == pytest.approx(1 - table["overlap"].mean(), abs=1e-14)
     assert result["estimates_worst"] == 1 - table["overlap"].min()
     assert result.estimates.table.equals(table)
@@ -58,12 +59,12 @@ def test_losses_are_one_less_the_overlaps_of_the_table(data, masked):
 
 
 def test_unchanged_data_lose_nothing(data):
-    assert sdc.loss.estimates(sdc.prepare(data, estimates=TEXTS, **ROLES), data) == 0
+    assert sdc.loss.estimates(sdc.Microdata(data, estimates=TEXTS, **ROLES).original, data) == 0
 
 
 def test_a_domain_that_the_masked_file_lacks_is_lost(data):
     one = data.with_columns(size=pl.lit("big"))
-    lost = sdc.loss.estimates(sdc.prepare(data, estimates="mean(sales) by size", **ROLES), one)
+    lost = sdc.loss.estimates(sdc.Microdata(data, estimates="mean(sales) by size", **ROLES).original, one)
     overlap = sdc.estimates(data, one, "mean(sales) by size", weights="weight").table["overlap"]
     assert overlap.to_list()[1] == 0
     assert lost == pytest.approx(1 - overlap.mean())
@@ -82,10 +83,10 @@ def test_domains_of_a_masked_column_are_those_of_its_masked_values(data):
     masked = data.with_columns(size=pl.when(pl.col("size") == 1).then(2.5).otherwise(1.0))
     wanted = sdc.estimates(data, masked, "mean(sales) by size", weights="weight").table
     assert wanted["domain"].to_list() == ["1", "2.5", "2"]  # first those of the masked file
-    prepared = sdc.prepare(
+    prepared = sdc.Microdata(
         data, estimates="mean(sales) by size", **ROLES | {"columns": ["sales", "size"], "untouched": "town"}
     )
-    declared = declared_of(prepared)
+    declared = declared_of(prepared.original)
     beside = declared.file.replaced({"size": masked["size"].to_numpy()})
     overlaps = declared.overlaps(declared.rows_of(beside))
     assert (
@@ -98,8 +99,8 @@ def test_domains_of_a_masked_column_are_those_of_its_masked_values(data):
 
 def test_recoded_columns_count_as_they_are_published(data):
     recode = {"recode": {"town": "rare:45"}, "estimates": "mean(sales) by town"}
-    prepared = sdc.prepare(data, **ROLES | {"untouched": "size"} | recode)
-    release = sdc.release(prepared, "mdav", k=2)
+    prepared = sdc.Microdata(data, **ROLES | {"untouched": "size"} | recode)
+    release = prepared.release("mdav", k=2)
     found = release.evaluation.estimates.table
     assert sdc.estimates(prepared, release.data, "mean(sales) by town").table.equals(found)
     assert sorted(found["domain"]) == sorted(release.data["town"].unique())
@@ -108,8 +109,8 @@ def test_recoded_columns_count_as_they_are_published(data):
 
 
 def test_a_worker_measures_the_same_without_the_table(data):
-    original = sdc.prepare(data, estimates=TEXTS, **ROLES)
-    conditions = Conditions.of(original)
+    original = sdc.Microdata(data, estimates=TEXTS, **ROLES).original
+    conditions = Conditions(original)
     options = {"draws": "common", "per_variable": False, "detail": False}
     metrics = [sdc.METRICS[name] for name in ("estimates", "estimates_worst")]
     task, settings, _ = make_task(
@@ -121,7 +122,7 @@ def test_a_worker_measures_the_same_without_the_table(data):
     assert np.array_equal(sent.measure(run, 3), task.measure(run, 3), equal_nan=True)
     others = [{"estimates": TEXTS[:1]}, {"unit": "town", "untouched": "size"}, {"na": -9}]
     for other in others:  # that give other estimates, so that a folder of the first sweep does not serve
-        prepared = sdc.prepare(data, **ROLES | {"estimates": TEXTS} | other)
+        prepared = sdc.Microdata(data, **ROLES | {"estimates": TEXTS} | other).original
         assert (
             make_task(prepared, conditions, settings, metrics=metrics, **options)[0].identity != task.identity
         )
@@ -129,8 +130,12 @@ def test_a_worker_measures_the_same_without_the_table(data):
 
 def test_arrays_have_estimates_as_well(data):
     values = data.select("sales", "costs").to_numpy()
-    found = sdc.sweep(values, {"mdav": {"k": [3]}}, metrics="estimates", estimates="mean(x1)", workers=1)
-    alone = sdc.evaluate(values, sdc.mask(values, "mdav", k=3), metrics="estimates", estimates="mean(x1)")
+    found = sdc.Microdata(values, estimates="mean(x1)").sweep(
+        {"mdav": {"k": [3]}}, metrics="estimates", workers=1
+    )
+    alone = sdc.Microdata(values, estimates="mean(x1)").evaluate(
+        sdc.mask(values, "mdav", k=3), metrics="estimates"
+    )
     assert found.table["value"].to_list() == [alone["estimates"]]
 
 
@@ -139,15 +144,15 @@ def test_a_search_keeps_limits_on_losses_and_finds_the_smaller_loss(data):
     limits = {"max_risk": {"linkage": 0.5}, "max_loss": {"estimates_worst": 0.9}}
     plan = {"mdav": {"k": [2, 5]}, "noise": {"percent": [20, 60, 120]}}
     options = limits | {"plan": plan, "rng": 1, "workers": 1, "estimates": TEXTS[:2]} | ROLES
-    found = {name: sdc.recommend(data, minimise=name, **options) for name in ("estimates", "brmae")}
+    found = {name: called("recommend", data, minimise=name, **options) for name in ("estimates", "brmae")}
     for choice in found.values():
         assert choice.point.values["estimates_worst"] <= 0.9
-    swept = sdc.sweep(data, plan, replications=3, rng=1, workers=1, estimates=TEXTS[:2], **ROLES)
+    swept = sdc.Microdata(data, estimates=TEXTS[:2], **ROLES).sweep(plan, replications=3, rng=1, workers=1)
     kept = swept.recommend(**limits, minimise="estimates")
     assert kept.point.values["estimates"] <= min(
         point.values["estimates"] for point in swept.recommend(**limits, minimise="brmae").safe
     )
-    assert found["estimates"].apply(data).evaluation["estimates_worst"] <= 0.9
+    assert found["estimates"].release().evaluation["estimates_worst"] <= 0.9
 
 
 @pytest.mark.parametrize(
@@ -172,7 +177,7 @@ def test_a_search_keeps_limits_on_losses_and_finds_the_smaller_loss(data):
 )
 def test_estimates_that_cannot_be_are_refused_in_one_line(data, masked, options, said):
     with pytest.raises((ValueError, TypeError)) as refused:
-        sdc.evaluate(data, masked, **ROLES | options)
+        called("evaluate", data, masked, **ROLES | options)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert "; " in str(refused.value)

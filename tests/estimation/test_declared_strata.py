@@ -10,11 +10,13 @@ ROLES = {"columns": ["turnover", "wages"], "weights": "weight", "by": "sector"}
 
 def test_losses_of_strata_are_those_of_their_records():
     data = sdc.load_sample().select("turnover", "wages", "weight", "sector")
-    swept = sdc.sweep(
-        data, {"mdav": {"k": [3, 20]}}, metrics="estimates", estimates=TEXTS, **ROLES, rng=1, workers=1
-    ).table
+    swept = (
+        sdc.Microdata(data, estimates=TEXTS, **ROLES)
+        .sweep({"mdav": {"k": [3, 20]}}, metrics="estimates", rng=1, workers=1)
+        .table
+    )
     for k in (3, 20):
-        masked = sdc.mask(data, "mdav", k=k, **ROLES)
+        masked = sdc.Microdata(data, **ROLES).mask("mdav", k=k)
         for sector in ("trade", "services"):
             own = [table.filter(sector=sector) for table in (data, masked)]
             expected = 1 - sdc.estimates(*own, TEXTS, weights="weight").table["overlap"].mean()

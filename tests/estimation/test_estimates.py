@@ -96,12 +96,12 @@ def test_the_same_file_loses_nothing_in_any_order_of_rows_and_any_type(data):
 def test_prepared_data_bring_their_roles(data):
     roles = {"weights": "weight", "unit": "house", "na": -1}
     positive = data.filter(pl.col("weight") > 0)[["income", "weight", "house"]]
-    prepared = sdc.prepare(positive, columns=["income"], untouched="weight", **roles)
+    prepared = sdc.Microdata(positive, columns=["income"], untouched="weight", **roles)
     expected = sdc.estimates(positive, positive, "total(income)", **roles)
     assert sdc.estimates(prepared, positive, "total(income)").table.equals(expected.table)
     with pytest.raises(ValueError, match="prepared with unit house"):
         sdc.estimates(prepared, positive, "total(income)", unit="income")
-    numbers = sdc.prepare(positive[["income"]], weights=positive["weight"].to_numpy())
+    numbers = sdc.Microdata(positive[["income"]], weights=positive["weight"].to_numpy())
     with pytest.raises(ValueError, match="pass weights= again"):
         sdc.estimates(numbers, positive, "total(income)")
 

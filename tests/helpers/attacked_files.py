@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-import sdckit as sdc
+from calls import called
 
 
 def amounts(size, variables, seed):
@@ -29,7 +29,7 @@ def replaced(table, share, cell, seed):
 def published(table, method, columns, seed=1, **options):
     """From a table, the one that a method of sdckit publishes for it, rows in place."""
     untouched = [name for name in table if name not in columns]
-    masked = sdc.mask(
-        pl.DataFrame(table), method, columns=list(columns), untouched=untouched, rng=seed, **options
+    masked = called(
+        "mask", pl.DataFrame(table), method, columns=list(columns), untouched=untouched, rng=seed, **options
     )
     return {name: masked[name].to_list() for name in masked.columns}

@@ -17,6 +17,7 @@ import attacker
 import attacker_beside as beside_attacks
 import attacker_posterior as chances
 import sdckit as sdc
+from calls import called
 
 NAMES = ("turnover", "wages", "costs", "stock", "rent", "profit", *(f"x{j}" for j in range(7)))
 
@@ -66,9 +67,9 @@ def frame(values):
 
 def linkage(original, masked, method, parameters, metric="linkage", **roles):
     """Measure a file as a user does who names the method."""
-    return sdc.evaluate(original, masked, method=method, parameters=parameters, metrics=[metric], **roles)[
-        metric
-    ]
+    return sdc.Microdata(original, **roles).evaluate(
+        masked, made_by=sdc.Method(method, **parameters), metrics=[metric]
+    )[metric]
 
 
 # ---- swaps ---------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ def rank_swap_strata(draw, n=600):
     """Masked within regions, which are published: he attacks each by itself."""
     X, region = skewed(n, 4), np.arange(n) % 3
     table = frame(X).with_columns(region=pl.Series(region).cast(pl.String))
-    masked = sdc.mask(table, "rank_swap", by="region", p=0.3, rng=draw)
+    masked = sdc.Microdata(table, by="region").mask("rank_swap", p=0.3, rng=draw)
     Y, found = masked.select(NAMES[:4]).to_numpy(), []
     for one in range(3):
         x, y = X[region == one], Y[region == one]
@@ -134,7 +135,7 @@ def wealth_beside_swaps(draw, n=600):
     X = skewed(n, 5)
     table = frame(X[:, :4]).with_columns(wealth=pl.Series(X[:, 4]))
     roles = {"columns": list(NAMES[:4]), "untouched": "wealth", "confidential": "wealth"}
-    masked = sdc.mask(table, "rank_swap", p=0.3, rng=draw, **roles)
+    masked = sdc.Microdata(table, **roles).mask("rank_swap", p=0.3, rng=draw)
     Y = masked.select(NAMES[:4]).to_numpy()
     scores = attacker.swap_scores(X[:, :4], Y, attacker.window_moves(X[:, :4], Y, 0.3))
     found = attacker.guessed_exactly(scores, X[:, 4], masked["wealth"].to_numpy())
@@ -148,7 +149,7 @@ def panel_by_month(draw, firms=80, metric="linkage_units"):
     """Noise on the months of firms; the month is published."""
     table, parameters = panel(firms), {"percent": 150}
     roles = {"columns": list(NAMES[:4]), "unit": "firm", "untouched": "month"}
-    masked = sdc.mask(table, "noise", rng=draw, **roles, **parameters)
+    masked = sdc.Microdata(table, **roles).mask("noise", rng=draw, **parameters)
     rows = attacker.noise(*(one.select(NAMES[:4]).to_numpy() for one in (table, masked)), percent=150)
     unit, month = table["firm"].to_numpy(), table["month"].to_numpy()
     scores = attacker.units_by_month(rows, unit, month, unit, month)
@@ -242,7 +243,9 @@ def rank_noise(draw, n=500, a=0.12):
         masked = frame(np.take_along_axis(np.sort(X, 0), places.argsort(0).argsort(0), 0))
     scores = attacker.rank_noise(X, masked.to_numpy(), a)
     found = chances.found(scores)
-    return Attacked(found, lambda: sdc.evaluate(frame(X), masked, metrics=["linkage"], **named)["linkage"])
+    return Attacked(
+        found, lambda: called("evaluate", frame(X), masked, metrics=["linkage"], **named)["linkage"]
+    )
 
 
 def three_releases(draw, n=500):
@@ -278,7 +281,7 @@ def missing_cells(_draw=0, n=1000):
     """MDAV on the bundled sample: share of the firms that the places of missing cells give away."""
     table, parameters = sdc.load_sample().head(n), {"k": 20, "gaps": "merge"}
     roles = {"key": "firm", "by": "sector", "weights": "weight", "unknown": "weight"}
-    masked = sdc.mask(table, "mdav", **roles, **parameters)
+    masked = sdc.Microdata(table, **roles).mask("mdav", **parameters)
     found = (attacker.alone_in_class(masked.drop("firm", "weight").rows()) >= 0.9).mean()
     return Attacked(found, lambda: linkage(table, masked, "mdav", parameters, "linkage_sure", **roles))
 
@@ -363,7 +366,7 @@ def beside(table, masked, method, parameters, found, metric="linkage", **roles):
 def masked_beside(table, draw, method, **roles):
     """Mask four columns; return the masked table, the parameters, and scores of pairs by these columns."""
     parameters = BESIDE[method]
-    masked = sdc.mask(table, method, rng=draw, columns=AMOUNTS, **roles, **parameters)
+    masked = sdc.Microdata(table, columns=AMOUNTS, **roles).mask(method, rng=draw, **parameters)
     X, Y = (one.select(AMOUNTS).to_numpy() for one in (table, masked))
     scores = attacker.noise(X, Y, **parameters) if method == "noise" else beside_attacks.same_group(Y, Y)
     return masked, parameters, scores
@@ -626,7 +629,7 @@ def attribute_of_units(draw, firms=60):
     wealth = skewed(12 * firms, 1, seed=5)[:, 0]
     table, parameters = panel(firms).with_columns(wealth=pl.Series(wealth)), {"percent": 150}
     roles = {"unit": "firm", "untouched": ["month", "wealth"], "confidential": "wealth"}
-    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, **roles, **parameters)
+    masked = sdc.Microdata(table, columns=AMOUNTS, **roles).mask("noise", rng=draw, **parameters)
     links = beside_attacks.linked_rows_of_units(unit_scores(table, masked, 150, firms), 12)
     found = beside_attacks.read_within(links, wealth, masked["wealth"].to_numpy())
     return beside(table, masked, "noise", parameters, found, "attribute", **roles)
@@ -635,7 +638,7 @@ def attribute_of_units(draw, firms=60):
 def units_shown(draw, firms, roles, table):
     """The number of the firm is dropped, but something else shows which rows belong together."""
     parameters = {"percent": 150}
-    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, **roles, **parameters)
+    masked = sdc.Microdata(table, columns=AMOUNTS, **roles).mask("noise", rng=draw, **parameters)
     shown = [column for column in ("weight", "month") if column in masked.columns]
     together = [one.sort(shown) if len(shown) == 2 else one for one in (table, masked)]
     found = attacker.rows_in_found_units(unit_scores(*together, 150, firms), np.full(firms, 12))
@@ -687,7 +690,7 @@ def masked_unknown_follows(draw, n=400):
     X, parameters = np.column_stack([skewed(n, 1, spread=0.5, seed=k) for k in (1, 2)]), {"percent": 20}
     wealth = 0.1 * X[:, 0] * np.exp(0.02 * np.random.default_rng(3).normal(size=n))
     table, columns = frame(X).with_columns(wealth=pl.Series(wealth)), [*NAMES[:2], "wealth"]
-    masked = sdc.mask(table, "noise", rng=draw, columns=columns, **parameters)
+    masked = sdc.Microdata(table, columns=columns).mask("noise", rng=draw, **parameters)
     scores = attacker.noise(X, masked.select(NAMES[:2]).to_numpy(), **parameters)
     scores = scores + beside_attacks.follows(X, masked["wealth"].to_numpy())
     roles = {"columns": columns, "unknown": "wealth"}
@@ -711,7 +714,7 @@ def months_present(draw, firms=50):
     table, parameters = panel(firms), {"percent": 300}
     table = table.filter(pl.Series(np.random.default_rng(3).random(len(table)) < 0.5))
     roles = {"unit": "firm", "untouched": "month"}
-    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, **roles, **parameters)
+    masked = sdc.Microdata(table, columns=AMOUNTS, **roles).mask("noise", rng=draw, **parameters)
     rows = attacker.noise(*(one.select(AMOUNTS).to_numpy() for one in (table, masked)), percent=300)
     unit, month = table["firm"].to_numpy(), table["month"].to_numpy()
     scores = attacker.units_by_month(rows, unit, month, unit, month)
@@ -723,7 +726,7 @@ def sizes_of_units(draw, firms=25):
     """No month is published, but every firm has another number of rows: `linkage_units`."""
     table, parameters = panel(firms, months=firms), {"percent": 300}
     table = table.filter(pl.col("month") <= pl.col("firm") + 1).drop("month")
-    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, unit="firm", **parameters)
+    masked = sdc.Microdata(table, columns=AMOUNTS, unit="firm").mask("noise", rng=draw, **parameters)
     sizes = table.group_by("firm", maintain_order=True).len()["len"].to_numpy()
     found = chances.found(beside_attacks.codes_with_errors(sizes, sizes, 1e-9))
     return beside(table, masked, "noise", parameters, found, "linkage_units", unit="firm")
@@ -736,7 +739,7 @@ def large_panel(draw, firms=2100, percent=100, sampled=100):
     """Noise on the months of firms in a large file, whose rows are sampled; the attack samples firms."""
     table, parameters = panel(firms), {"percent": percent}
     roles = {"unit": "firm", "untouched": "month"}
-    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, **roles, **parameters)
+    masked = sdc.Microdata(table, columns=AMOUNTS, **roles).mask("noise", rng=draw, **parameters)
     X, Y = (one.select(AMOUNTS).to_numpy() for one in (table, masked))
     deviations = attacker.spreads(X) * percent / 100
     X, Y = (values.reshape(firms, 12, -1) for values in (X, Y))

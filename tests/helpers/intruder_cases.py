@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import numpy as np
 import polars as pl
 
-import sdckit as sdc
+from calls import called
 from intruder_release import describe
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.original import Original
@@ -68,7 +68,7 @@ def drawn_case(seed):
     options = {"columns": variables, "by": by or None, "na": na, "rng": seed}
     if rng.random() < 0.3 and "percent" in parameters:
         options["decimals"] = 1
-    masked = sdc.mask(frame, method, **options, **parameters)
+    masked = called("mask", frame, method, **options, **parameters)
     masked = masked.with_columns(changed_column(rng, masked[name]) for name in others)
     unknown = list(rng.choice([*variables, *others], 1)) if rng.random() < 0.2 else None
     prepared = Original.of(frame, columns=variables, by=by or None, na=na, unknown=unknown, warn=False)

@@ -32,14 +32,16 @@ def original():
 
 @cache
 def masked():
-    return sdc.mask(original(), "mdav", k=10, columns=VARIABLES, rng=SEED, **ROLES)
+    return sdc.Microdata(original(), columns=VARIABLES, **ROLES).mask("mdav", k=10, rng=SEED)
 
 
 @cache
 def points():
-    found = sdc.sweep(
-        original(), PLAN, metrics="brmae", columns=VARIABLES, rng=SEED, workers=1, **ROLES
-    ).table
+    found = (
+        sdc.Microdata(original(), columns=VARIABLES, **ROLES)
+        .sweep(PLAN, metrics="brmae", rng=SEED, workers=1)
+        .table
+    )
     groups = found["setting"].to_numpy()
     losses = found["value"].to_numpy()
     risks = np.where(found["method"] == "mdav", 0.925 / groups, 0.9 * np.exp(-8 * losses))
@@ -98,7 +100,9 @@ def with_risks(measured, risks, n):
 
 @cache
 def evaluation():
-    measured = sdc.evaluate(original(), masked(), columns=VARIABLES, by="sector", metrics=METRICS, **ROLES)
+    measured = sdc.Microdata(original(), columns=VARIABLES, by="sector", **ROLES).evaluate(
+        masked(), metrics=METRICS
+    )
     return with_risks(measured, {"linkage": 0.0925, "linkage_outliers": 0.24}, original().height)
 
 
@@ -107,7 +111,7 @@ def many():
     """An evaluation by more metrics than a page is wide for their full titles."""
     names = [f"brmae:ties={rule}" for rule in ("first", "last", "min", "max")]
     names += ["brmae", "brmse", "ks", "hellinger", "wasserstein", "il_variables", "ci_overlap"]
-    return sdc.evaluate(original(), masked(), columns=VARIABLES, metrics=names, **ROLES)
+    return sdc.Microdata(original(), columns=VARIABLES, **ROLES).evaluate(masked(), metrics=names)
 
 
 @cache

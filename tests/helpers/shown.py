@@ -49,7 +49,7 @@ SECRET = bytes(range(32))
 @cache
 def swept():
     plan = {"mdav": {"k": [3, 5]}, "noise": {"percent": [10, 40]}}
-    return sdc.sweep(data(), plan, metrics=["brmae", "linkage"], rng=3, workers=1, **ROLES)
+    return sdc.Microdata(data(), **ROLES).sweep(plan, metrics=["brmae", "linkage"], rng=3, workers=1)
 
 
 @cache
@@ -59,7 +59,7 @@ def chosen():
 
 @cache
 def released():
-    return chosen().apply(data(), entropy=SECRET)
+    return chosen().release(entropy=SECRET)
 
 
 @cache

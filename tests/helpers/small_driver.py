@@ -45,7 +45,7 @@ def main(original, masked):
     chosen = [one.name for one in losses if one.needs in {"ranks", "cells"}]
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         opening.transport_on = lambda _, source, scratch: Elsewhere(pool, source, scratch)
-        found = sdc.evaluate(Path(original), Path(masked), metrics=chosen, engine="spark")
+        found = sdc.Microdata(Path(original), engine="spark").evaluate(Path(masked), metrics=chosen)
     print(found.table.height, *(name for name in HEAVY if name in sys.modules))  # noqa: T201
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-import sdckit as sdc
+from calls import called
 
 GRIDS = {"mdav": {"k": [2, 5]}, "noise": {"percent": [10, 60]}, "rank_swap": {"p": [0.05, 0.2]}}
 
@@ -18,4 +18,4 @@ def frame(n=60):
 def swept(data=None, plan=GRIDS, **more):
     """The sweep of 22 runs; options replace its own."""
     options = {"replications": 5, "rng": 3, "workers": 1} | more
-    return sdc.sweep(frame() if data is None else data, plan, **options)
+    return called("sweep", frame() if data is None else data, plan, **options)

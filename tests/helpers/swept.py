@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-import sdckit as sdc
+from calls import called
 
 PLAN = {
     "mdav": {"k": [2, 5]},
@@ -28,4 +28,4 @@ def frame(n=60, seed=0):
 
 
 def swept(data, plan=None, **more):
-    return sdc.sweep(data, plan or PLAN, **{"replications": 3, "rng": 11, "workers": 1} | more)
+    return called("sweep", data, plan or PLAN, **{"replications": 3, "rng": 11, "workers": 1} | more)

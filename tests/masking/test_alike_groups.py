@@ -114,7 +114,7 @@ def test_a_limit_on_linkage_holds_for_incomplete_files():
     values = holes(lines("lognormal", 120, 4), 0.15)
     for name in GROUPED:
         masked = sdc.mask(values, name, k=6)
-        found = sdc.evaluate(values, masked, method=name, parameters={"k": 6}, metrics="linkage")
+        found = sdc.evaluate(values, masked, made_by=sdc.Method(name, k=6), metrics="linkage")
         assert found["linkage"] <= 1 / 6 + 1e-12
 
 
@@ -124,7 +124,7 @@ def test_a_limit_on_linkage_holds_for_incomplete_files():
 def test_strata_have_groups_and_group_sizes_of_their_own():
     values = holes(lines("lognormal", 60, 2), 0.2)
     frame = pl.DataFrame(values, schema=["a", "b"]).fill_nan(None).with_columns(s=pl.Series([0, 1] * 30))
-    masked = sdc.mask(frame, "mdav", by="s", k={"0": 3, "1": 7}, columns=["a", "b"], groups="g")
+    masked = sdc.Microdata(frame, by="s", columns=["a", "b"]).mask("mdav", k={"0": 3, "1": 7}, groups="g")
     for stratum, k in ((0, 3), (1, 7)):
         part = masked.filter(s=stratum)
         sizes = part.group_by("g").agg(pl.len(), pl.struct("a", "b").n_unique().alias("different"))
@@ -136,7 +136,7 @@ def test_the_value_of_one_household_fills_no_group():
     unit = np.repeat(np.arange(12), 4)
     income = np.where(unit % 3 == 0, 100.0 + unit, NAN)  # one of three households of a group has a value
     frame = pl.DataFrame({"unit": unit, "size": unit // 3 * 10.0 + unit % 3, "income": income}).fill_nan(None)
-    masked = sdc.mask(frame, "mdav", k=3, unit="unit", columns=["size", "income"], groups="g")
+    masked = sdc.Microdata(frame, unit="unit", columns=["size", "income"]).mask("mdav", k=3, groups="g")
     holders = frame.with_columns(g=masked["g"]).drop_nulls("income").group_by("g")
     few = holders.agg(pl.col("unit").n_unique()).filter(pl.col("unit") < 3)["g"]
     assert few.len()
@@ -153,18 +153,18 @@ def coded(seed=1):
 @pytest.mark.parametrize("name", GROUPED)
 def test_codes_tell_no_records_apart(name):
     values = coded()
-    masked = sdc.mask(values, name, k=4, na=[-9, -8])
+    masked = sdc.Microdata(values, na=[-9, -8]).mask(name, k=4)
     assert not np.isin(masked, [-9, -8]).any()
     groups = sdc.METHODS[name].groups(np.where(values < 0, NAN, values), k=4)
     check_alike(masked, groups, 4)
-    kept = sdc.mask(values, name, k=4, na=[-9, -8], gaps="merge")
+    kept = sdc.Microdata(values, na=[-9, -8]).mask(name, k=4, gaps="merge")
     np.testing.assert_array_equal(kept[values < 0], values[values < 0])
-    np.testing.assert_array_equal(sdc.mask(values, name, k=1, na=[-9, -8]), values)
+    np.testing.assert_array_equal(sdc.Microdata(values, na=[-9, -8]).mask(name, k=1), values)
 
 
 def test_single_columns_keep_their_gaps_and_codes():
     values = coded()
     for name in ("individual_ranking", "optimal_univariate"):
-        masked = sdc.mask(values, name, k=4, na=[-9, -8])
+        masked = sdc.Microdata(values, na=[-9, -8]).mask(name, k=4)
         np.testing.assert_array_equal(masked[values < 0], values[values < 0])
         assert sdc.METHODS[name].alike is None

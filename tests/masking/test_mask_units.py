@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from calls import called
 from cases import each
 from sdckit.core.cells import number_values
 from sdckit.core.disclosure import Disclosure
@@ -37,7 +38,7 @@ def largest_shares(groups, units):
 @each("method", PAIRED)
 def test_variables_constant_within_units_stay_constant(method):
     data = households(90)
-    masked = sdc.mask(data, method, unit="home", columns=["income", "wage", "rent"], rng=1)
+    masked = sdc.Microdata(data, unit="home", columns=["income", "wage", "rent"]).mask(method, rng=1)
     per_unit = masked.group_by("home").agg(pl.col("income").n_unique())["income"]
     assert per_unit.max() == 1
     assert masked["home"].n_unique() == data["home"].n_unique()
@@ -47,7 +48,7 @@ def test_variables_constant_within_units_stay_constant(method):
 @each("method", GROUPING)
 def test_groups_are_not_dominated_by_a_unit(method, columns):
     data = households(200, members=5)
-    masked = sdc.mask(data, method, k=4, unit="home", columns=columns, groups="group")
+    masked = sdc.Microdata(data, unit="home", columns=columns).mask(method, k=4, groups="group")
     groups, units = masked["group"].to_numpy(), number_values(data["home"].to_numpy())
     assert max(largest_shares(groups, units)) <= 1 / 4
     means = masked.group_by("group").agg(pl.col(columns).n_unique())
@@ -60,30 +61,32 @@ def test_a_row_leads_to_its_unit_in_at_most_one_of_k_cases(seed, k, method, cons
     columns = ["income", "wage"] if constant else ["wage", "rent"]
     data = households(60, seed, members=3).select("home", *columns)
     roles = {"columns": columns, "unit": "home"}
-    original = sdc.prepare(data, **roles)
-    if int(np.bincount(original.units).max()) * k > 60:
+    original = sdc.Microdata(data, **roles)
+    if int(np.bincount(original.original.units).max()) * k > 60:
         with pytest.raises(ValueError, match=r"one unit holds \d+ of them, more than 1/k"):
-            sdc.mask(original, method, k=k)
+            original.mask(method, k=k)
         return
-    pair = pair_by_row(original, sdc.mask(original, method, k=k), rows=np.arange(60))
+    pair = pair_by_row(original.original, original.mask(method, k=k), rows=np.arange(60))
     pair.disclose(Disclosure.of(method, {"k": k}, columns=columns))
-    for name, shares in row_shares(pair, original.units):
+    for name, shares in row_shares(pair, original.original.units):
         assert shares.mean() <= 1 / k + 1e-9, name
 
 
 def test_what_cannot_be_hidden_is_refused_in_one_line():
     data = households(60).with_columns(home=pl.Series([1] * 30 + list(range(2, 32))))
     with pytest.raises(ValueError, match=r"^the file has 60 records and one unit holds 30 of them, "):
-        sdc.mask(data, "mdav", k=3, unit="home", columns=["wage", "rent"])
+        sdc.Microdata(data, unit="home", columns=["wage", "rent"]).mask("mdav", k=3)
     with pytest.raises(ValueError, match=r"^the file, counted in units, has"):
-        sdc.mask(households(60, members=20), "mdav", k=5, unit="home", columns="income")
+        sdc.Microdata(households(60, members=20), unit="home", columns="income").mask("mdav", k=5)
 
 
 def test_sweeps_and_releases_mask_units_alike():
     data = households(120)
     roles = {"columns": ["income", "wage"], "unit": "home"}
-    found = sdc.sweep(data, {"mdav": {"k": [3]}}, metrics=["linkage_units", "brmae"], workers=1, **roles)
-    release = sdc.release(data, "mdav", k=3, decimals=None, metrics=["brmae"], **roles)
+    found = called(
+        "sweep", data, {"mdav": {"k": [3]}}, metrics=["linkage_units", "brmae"], workers=1, **roles
+    )
+    release = called("release", data, "mdav", k=3, decimals=None, metrics=["brmae"], **roles)
     assert found.table.filter(metric="brmae")["value"].to_list() == [release.evaluation["brmae"]]
     assert release.data.group_by("home").agg(pl.col("income").n_unique())["income"].max() == 1
 
@@ -131,13 +134,13 @@ def test_groups_of_a_single_variable_are_not_dominated_by_a_unit(method, how):
     data, k = panel(), 4
     units = data["firm"].to_numpy()
     for column in ("turnover", "size"):
-        masked = sdc.mask(data, method, k=k, unit="firm", columns=column, **how)[column].to_numpy()
+        masked = called("mask", data, method, k=k, unit="firm", columns=column, **how)[column].to_numpy()
         assert max(largest_shares(number_values(masked), units)) <= 1 / k
-        alone = sdc.mask(data.drop("firm"), method, k=k, columns=column, **how)[column].to_numpy()
+        alone = called("mask", data.drop("firm"), method, k=k, columns=column, **how)[column].to_numpy()
         assert max(largest_shares(number_values(alone), units)) > 1 / k, "the attack works without units"
-        original = sdc.prepare(
+        original = sdc.Microdata(
             data, unit="firm", columns=column, drop=[n for n in data.columns[1:] if n != column]
-        )
+        ).original
         pair = pair_by_row(
             original, data.select("firm").with_columns(pl.Series(column, masked)), rows=np.arange(120)
         )
@@ -151,7 +154,9 @@ def test_groups_of_a_single_variable_are_not_dominated_by_a_unit(method, how):
 @pytest.mark.parametrize("method", ["noise", "correlated_noise", "rank_swap", "mdav", *ALONE])
 def test_a_released_panel_keeps_what_is_constant_and_numbers_firms_anew(method):
     data, columns = panel(), ["size", "turnover", "wages"]
-    release = sdc.release(data, method, unit="firm", columns=columns, metrics=["brmae"], numbered="record")
+    release = sdc.Microdata(data, unit="firm", columns=columns).release(
+        method, metrics=["brmae"], numbered="record"
+    )
     released = release.data
     assert released.group_by("firm").agg(pl.col("size").n_unique())["size"].to_list() == [1] * 20
     pairs = pl.DataFrame({"old": data["firm"].to_numpy()[release.rows], "new": released["firm"]}).unique()
@@ -167,12 +172,12 @@ def test_units_across_strata_are_refused_where_they_share_a_value():
     roles = {"unit": "home", "by": "sex"}
     text = "^column 'income' is constant within units, and units that lie in several strata would get several"
     with pytest.raises(ValueError, match=text):
-        sdc.mask(data, "noise", columns=["income", "wage"], **roles)
+        called("mask", data, "noise", columns=["income", "wage"], **roles)
     with pytest.raises(ValueError, match=text):
-        sdc.sweep(data, {"noise": {"percent": [5]}}, columns=["income", "wage"], **roles)
-    assert sdc.mask(data, "noise", columns=["wage", "rent"], **roles).height == 120
+        called("sweep", data, {"noise": {"percent": [5]}}, columns=["income", "wage"], **roles)
+    assert called("mask", data, "noise", columns=["wage", "rent"], **roles).height == 120
     whole = data.with_columns(sex=pl.Series(["f", "m"])[(data["home"] % 2).to_list()])
-    masked = sdc.mask(whole, "noise", columns=["income", "wage"], **roles)
+    masked = called("mask", whole, "noise", columns=["income", "wage"], **roles)
     assert masked.group_by("home").agg(pl.col("income").n_unique())["income"].max() == 1
 
 
@@ -180,6 +185,8 @@ def test_rules_that_split_units_are_warned_of():
     data = households(80).with_columns(income=pl.col("income") + 100)
     roles = {"unit": "home", "columns": ["income", "wage"], "decimals": "original", "rng": 1}
     with pytest.warns(UserWarning, match="edit rules changed what was constant within units: 'income'; drop"):
-        sdc.mask(data, "noise", percent=500, rules="wage <= income", **roles)
-    masked = sdc.mask(data, "noise", percent=500, rules="income >= 0", **roles)  # the same for all of a unit
+        called("mask", data, "noise", percent=500, rules="wage <= income", **roles)
+    masked = called(
+        "mask", data, "noise", percent=500, rules="income >= 0", **roles
+    )  # the same for all of a unit
     assert masked.group_by("home").agg(pl.col("income").n_unique())["income"].max() == 1

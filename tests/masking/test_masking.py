@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 import sdckit as sdc
+from calls import called
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.kernels.sums import spread
 from sdckit.masking.noise import correlated_noise, covariance_root, noise
@@ -206,11 +207,11 @@ def test_what_was_asked_for_or_has_nothing_to_change_is_not_named():
         "correlated_noise": {"percent": 0},
         "rank_swap": {"p": 0},
     }.items():
-        assert sdc.mask(values, method, **options).tolist() == values
+        assert called("mask", values, method, **options).tolist() == values
     sdc.mask([[1.0, 3.0, NAN], [2.0, 3.0, NAN], [4.0, NAN, NAN]], "noise", rng=1)  # constant, empty
     sdc.mask([0.1, 0.2, 0.4], "noise", decimals=0, rng=1)  # rounding left a constant
     frame = pl.DataFrame({"a": [1.0, 2.0, 5.0, 5.0], "g": ["u", "u", "v", "v"]})
-    sdc.mask(frame, "noise", by="g", rng=1)
+    sdc.Microdata(frame, by="g").mask("noise", rng=1)
 
 
 def test_strata_that_the_method_left_alone_are_named():
@@ -219,14 +220,14 @@ def test_strata_that_the_method_left_alone_are_named():
     )
     text = "original: 'a' in stratum 'v'; raise the parameter, merge strata or leave the column out$"
     with pytest.warns(UserWarning, match=text) as caught:
-        sdc.mask(frame, "noise", by="g", rng=1)
+        sdc.Microdata(frame, by="g").mask("noise", rng=1)
     assert len(caught) == 1
     alone = pl.DataFrame({"a": np.arange(9.0) ** 2, "g": [f"s{i}" for i in range(9)]})
     every = ", ".join(f"'a' in stratum 's{i}'" for i in range(9))  # never shortened
     with pytest.warns(UserWarning, match=f"original: {every}; raise"):
-        sdc.mask(alone, "noise", by="g", rng=1)
+        sdc.Microdata(alone, by="g").mask("noise", rng=1)
 
 
 def test_no_column_in_by_means_one_stratum():
     frame = pl.DataFrame({"a": [1.0, 2.0, 30.0, 31.0]})
-    assert sdc.mask(frame, "mdav", k=2, by=[])["a"].to_list() == [1.5, 1.5, 30.5, 30.5]
+    assert sdc.Microdata(frame, by=[]).mask("mdav", k=2)["a"].to_list() == [1.5, 1.5, 30.5, 30.5]

@@ -52,26 +52,27 @@ def test_a_parameter_may_differ_from_stratum_to_stratum(name):
     weak, firm = (parameter.kind(parameter.grid[place]) for place in (2, 5 if method.group_size else -1))
     chosen = {"north": firm, "south": weak}
     table = regional()
-    masked = sdc.mask(table, name, by="region", rng=3, **{parameter.name: chosen})
+    masked = sdc.Microdata(table, by="region").mask(name, rng=3, **{parameter.name: chosen})
     rng = np.random.default_rng(3)
     for region in ("south", "north"):  # as they appear
         part = table.filter(region=region).drop("region")
         alone = sdc.mask(part, name, rng=rng, **{parameter.name: chosen[region]})
         assert masked.filter(region=region).drop("region").equals(alone)
     text = f"north:{firm}, south: {weak}"
-    assert sdc.mask(table, name, by="region", rng=3, **{parameter.name: text}).equals(masked)
-    both = sdc.mask(table, name, by="region", rng=3, **{parameter.name: weak})
+    assert sdc.Microdata(table, by="region").mask(name, rng=3, **{parameter.name: text}).equals(masked)
+    both = sdc.Microdata(table, by="region").mask(name, rng=3, **{parameter.name: weak})
     assert not both.equals(masked)
 
 
 def test_strata_of_numbers_and_missing_strata_have_names_too():
     table = frame(9).with_columns(g=pl.Series([1, 1, 1, 2, 2, 2, None, None, None]))
-    masked = sdc.mask(table, "mdav", by="g", k={1: 2, 2: 3, "(missing)": 3})
-    assert masked.equals(sdc.mask(table, "mdav", by="g", k="1:2,2:3,(missing):3"))
+    masked = sdc.Microdata(table, by="g").mask("mdav", k={1: 2, 2: 3, "(missing)": 3})
+    assert masked.equals(sdc.Microdata(table, by="g").mask("mdav", k="1:2,2:3,(missing):3"))
     assert masked["a"].n_unique() == 3
     several = table.with_columns(h=pl.lit("x"))
     assert (
-        sdc.mask(several, "mdav", by=["g", "h"], k={"1, x": 2, "2, x": 3, "(missing), x": 3})
+        sdc.Microdata(several, by=["g", "h"])
+        .mask("mdav", k={"1, x": 2, "2, x": 3, "(missing), x": 3})
         .drop("h")
         .equals(masked)
     )
@@ -96,12 +97,14 @@ def test_strata_of_numbers_and_missing_strata_have_names_too():
 )
 def test_numbers_by_stratum_are_refused_in_one_line(k, by, said):
     columns = None if by else NAMES
-    assert said in one_line(sdc.mask, regional(), "mdav", by=by, columns=columns, k=k)
+    assert said in one_line(sdc.Microdata(regional(), by=by, columns=columns).mask, "mdav", k=k)
 
 
 def test_words_do_not_differ_from_stratum_to_stratum():
     scale = {"north": "sd", "south": "variance"}
-    assert "unknown scale" in one_line(sdc.mask, regional(), "correlated_noise", by="region", scale=scale)
+    assert "unknown scale" in one_line(
+        sdc.Microdata(regional(), by="region").mask, "correlated_noise", scale=scale
+    )
 
 
 # --- numbers of groups ---
@@ -144,7 +147,7 @@ def test_groups_are_counted_on_from_stratum_to_stratum(name):
     method = sdc.METHODS[name]
     sizes = {method.group_size: {"south": 3, "north": 5}}
     table = regional()
-    masked = sdc.mask(table, name, by="region", groups="group", **sizes)
+    masked = sdc.Microdata(table, by="region").mask(name, groups="group", **sizes)
     assert masked.columns == [*NAMES, "region", "group"]
     first, second = (masked.filter(region=region)["group"] for region in ("south", "north"))
     assert (first.min(), second.max()) == (1, masked["group"].n_unique())
@@ -160,7 +163,7 @@ def test_groups_are_counted_on_from_stratum_to_stratum(name):
 
 @pytest.mark.parametrize("taken", ["a", "region", "", "  ", 3, ["g"]])
 def test_a_name_that_is_taken_is_refused(taken):
-    message = one_line(sdc.mask, regional(), "mdav", by="region", groups=taken)
+    message = one_line(sdc.Microdata(regional(), by="region").mask, "mdav", groups=taken)
     assert f"the column for group numbers cannot be named {taken!r}, which " in message
 
 
@@ -191,7 +194,7 @@ def test_names_of_columns_come_in_a_list_or_as_text(name, option):
 def test_names_of_columns_are_checked(name, option):
     assert f"unknown column in {option} 'z'" in one_line(sdc.mask, frame(), name, **{option: ["z"]})
     assert f"unknown column in {option} 'c'" in one_line(
-        sdc.mask, frame(), name, columns=["a", "b"], **{option: "c"}
+        sdc.Microdata(frame(), columns=["a", "b"]).mask, name, **{option: "c"}
     )
     assert f"{option} is 5; give names of columns" in one_line(sdc.mask, frame(), name, **{option: 5})
     assert f"{option} names " in one_line(sdc.mask, frame(), name, **{option: NAMES})
@@ -216,9 +219,11 @@ def test_numbers_by_column_come_in_a_dictionary_or_as_text(name, option):
 def test_numbers_by_column_are_checked(name, option):
     table = regional()
     for by in (None, "region"):  # a column's number is not one of a stratum
-        message = one_line(sdc.mask, table, name, by=by, columns=NAMES, **{option: {"north": 1, "a": 2}})
+        message = one_line(
+            sdc.Microdata(table, by=by, columns=NAMES).mask, name, **{option: {"north": 1, "a": 2}}
+        )
         assert f"unknown column in {option} 'north'" in message
-    message = one_line(sdc.mask, table, name, columns=["a", "b"], **{option: "c:1"})
+    message = one_line(sdc.Microdata(table, columns=["a", "b"]).mask, name, **{option: "c:1"})
     assert f"unknown column in {option} 'c'" in message
     for wrong, said in (
         (5, f"{option} is 5; give a number for each name"),
@@ -227,7 +232,7 @@ def test_numbers_by_column_are_checked(name, option):
         ({"a": "much"}, f"{option} is 'much'; give a number"),
         ({"a": NAN}, f"{option} is nan; give a number"),
     ):
-        assert said in one_line(sdc.mask, table, name, columns=NAMES, **{option: wrong})
+        assert said in one_line(sdc.Microdata(table, columns=NAMES).mask, name, **{option: wrong})
 
 
 # --- rows that stand for no original record ---
@@ -239,8 +244,8 @@ def shuffled(values):
 
 def test_metrics_without_pairs_do_not_see_the_order_of_rows():
     original, masked = data(120), data(120, seed=5)
-    result = sdc.evaluate(original, masked, paired=False)
-    again = sdc.evaluate(original, shuffled(masked), paired=False)
+    result = sdc.evaluate(original, masked, made_by=sdc.Method(paired=False))
+    again = sdc.evaluate(original, shuffled(masked), made_by=sdc.Method(paired=False))
     measured = result.summary["metric"].to_list()
     known = [m for m in sdc.METRICS.values() if not m.experimental and m.extra is None and m.role is None]
     assert measured == [m.name for m in known if not m.paired and m.needs != "rows"]  # no fact ties rows
@@ -255,11 +260,15 @@ def test_metrics_without_pairs_do_not_see_the_order_of_rows():
 
 
 def test_named_metrics_are_left_out_by_name_where_rows_are_not_paired():
-    result = sdc.evaluate(data(), data(seed=5), metrics=["brmae", "ks", "dbrl"], paired=False)
+    result = sdc.evaluate(
+        data(), data(seed=5), made_by=sdc.Method(paired=False), metrics=["brmae", "ks", "dbrl"]
+    )
     assert result.summary["metric"].to_list() == ["ks"]
     assert result.notes[0] == "left out because rows are not paired: brmae, dbrl"
-    assert sdc.evaluate(data(), data(seed=5), metrics="ks", paired=False).notes == ()
-    message = one_line(sdc.evaluate, data(), data(seed=5), metrics=["brmae", "dbrl"], paired=False)
+    assert sdc.evaluate(data(), data(seed=5), made_by=sdc.Method(paired=False), metrics="ks").notes == ()
+    message = one_line(
+        sdc.evaluate, data(), data(seed=5), metrics=["brmae", "dbrl"], made_by=sdc.Method(paired=False)
+    )
     assert message.startswith("brmae, dbrl need paired rows and these are not; ")
 
 
@@ -305,7 +314,7 @@ def test_codes_of_missing_cells_are_as_many_as_before(name):
 def test_columns_beside_unpaired_rows_are_named(name):
     table = frame().with_columns(id=pl.arange(40), **{f"other {i}": pl.lit("abcdef"[i]) for i in range(6)})
     with pytest.warns(UserWarning, match="stand for no original record") as caught:
-        sdc.mask(table, name, key="id", rng=1)
+        sdc.Microdata(table, key="id").mask(name, rng=1)
     assert str(caught[0].message) == (
         f"rows of {name} stand for no original record, and columns beside them are original: "
         "'id', 'other 0', 'other 1', 'other 2', 'other 3', 'other 4', 'other 5'; drop them"
@@ -351,5 +360,7 @@ def test_a_note_says_that_medians_are_original_values():
 def test_masked_cells_that_fall_on_a_missing_code_are_counted():
     table = pl.DataFrame({"age": [20.0, 30.0, 40.0, 50.0, 99.0]})
     with pytest.warns(UserWarning, match=r"^1 masked cell fell on a code of missing cells and will"):
-        masked = sdc.mask(table.with_columns(pl.col("age").replace(50, 99.5)), "round_to", base=1.5, na=99)
+        masked = sdc.Microdata(table.with_columns(pl.col("age").replace(50, 99.5)), na=99).mask(
+            "round_to", base=1.5
+        )
     assert masked["age"].to_list()[3:] == [99.0, 99.0]

@@ -77,7 +77,7 @@ def test_strata_are_merged_apart():
     data = pl.DataFrame(
         {"a": range(12), "b": [1.0, None, 3, None, 5, 6, *[None] * 5, 7.0], "s": [0] * 6 + [1] * 6}
     )
-    masked = sdc.mask(data, "mdav", k=3, by="s", columns=["a", "b"], gaps="merge")
+    masked = sdc.Microdata(data, by="s", columns=["a", "b"]).mask("mdav", k=3, gaps="merge")
     assert masked["b"].to_list() == [3.75, None, 3.75, None, 3.75, 3.75] + [None] * 6
 
 

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from cases import each
 from contract import data
 
@@ -85,7 +86,7 @@ def test_the_same_fifty_is_a_share_of_sd_or_of_variance(tarragona, golden):
         return ((y - x).std(0, ddof=1) / sd).mean()
 
     def ours(name, **options):
-        return sdc.mask(x, name, percent=50, rng=1, **options)
+        return called("mask", x, name, percent=50, rng=1, **options)
 
     half, root = pytest.approx(0.5, abs=0.03), pytest.approx(np.sqrt(0.5), abs=0.03)
     assert strength(masked_by_r(golden, "additive_50_seed1")) == half

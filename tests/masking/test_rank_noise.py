@@ -107,7 +107,9 @@ def test_strata_and_units_are_masked_as_by_other_methods():
     unit = np.repeat(np.arange(60), 3)
     own, shared = rng.normal(size=180), rng.normal(size=60)[unit]
     data = pl.DataFrame({"unit": unit, "s": unit % 2, "shared": shared, "own": own})
-    masked = sdc.mask(data, "rank_noise", a=0.2, unit="unit", by="s", columns=["shared", "own"], rng=1)
+    masked = sdc.Microdata(data, unit="unit", by="s", columns=["shared", "own"]).mask(
+        "rank_noise", a=0.2, rng=1
+    )
     assert masked.group_by("unit").n_unique()["shared"].to_list() == [1] * 60
     for name in ("shared", "own"):
         for stratum in (0, 1):

@@ -95,11 +95,13 @@ def test_a_value_that_many_probable_records_share_is_learnt(method, parameters):
     roles = {"columns": ["a", "b"], "untouched": "grade", "confidential": "grade"}
     printed, found = [], []
     for draw in range(4):
-        masked = sdc.mask(data, method, columns=["a", "b"], untouched="grade", rng=draw, **parameters)
+        masked = sdc.Microdata(data, columns=["a", "b"], untouched="grade").mask(
+            method, rng=draw, **parameters
+        )
         printed.append(
-            sdc.evaluate(data, masked, method=method, parameters=parameters, metrics="attribute", **roles)[
-                "attribute"
-            ]
+            sdc.Microdata(data, **roles).evaluate(
+                masked, made_by=sdc.Method(method, **parameters), metrics="attribute"
+            )["attribute"]
         )
         near = np.linalg.norm(data.to_numpy()[:, None, :2] - masked.to_numpy()[None, :, :2], axis=2)
         grades = masked["grade"].to_numpy()
@@ -117,9 +119,9 @@ def survey():
 
 def test_value_baselines_and_excess_are_printed():
     data = survey()
-    masked = sdc.mask(data, "mdav", k=5, columns=["income", "age"])
+    masked = sdc.Microdata(data, columns=["income", "age"]).mask("mdav", k=5)
     roles = {"columns": ["income", "age"], "confidential": "ill"}
-    result = sdc.evaluate(data, masked, method="mdav", parameters={"k": 5}, **roles)
+    result = sdc.Microdata(data, **roles).evaluate(masked, made_by=sdc.Method("mdav", k=5))
     parts = result.parts["attribute"]
     assert set(parts) == {"ill", *(f"ill {part}" for part in ("random", "constant", "excess", "groups"))}
     assert parts["ill excess"] == pytest.approx(
@@ -135,7 +137,7 @@ def test_value_baselines_and_excess_are_printed():
 def test_the_largest_of_several_confidential_columns_counts():
     data = survey().with_columns(debt=pl.col("income") / 7)
     roles = {"columns": ["income", "age"], "confidential": ["ill", "debt"]}
-    score = score_attribute(sdc.metrics.pair.pair_of(sdc.prepare(data, **roles), data))
+    score = score_attribute(sdc.metrics.pair.pair_of(sdc.Microdata(data, **roles).original, data))
     assert score.value.overall == max(score.parts["ill"], score.parts["debt"]) == 1.0
     assert score.subject in explain_attribute(score)
 
@@ -144,6 +146,6 @@ def test_a_confidential_variable_is_masked_and_not_linked_by():
     data = survey().select("income", "age").cast(float)
     masked = data.with_columns(age=pl.col("age").reverse())
     roles = {"columns": ["income", "age"], "confidential": "income"}
-    blind = sdc.attribute(sdc.prepare(data, **roles), masked)  # linked by ages that tell nothing
+    blind = sdc.attribute(sdc.Microdata(data, **roles), masked)  # linked by ages that tell nothing
     assert blind < 0.2
-    assert sdc.attribute(sdc.prepare(data, columns=["income", "age"], confidential="age"), data) > 0.99
+    assert sdc.attribute(sdc.Microdata(data, columns=["income", "age"], confidential="age"), data) > 0.99

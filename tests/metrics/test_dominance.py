@@ -25,7 +25,7 @@ def test_the_share_of_failing_cells_is_that_of_the_twin(seed, method):
     values = rng.lognormal(sigma=2, size=(40, 3)) * rng.choice([-1, 1], size=(40, 3))
     k = int(rng.integers(2, 6))
     masked = sdc.mask(values, method, k=k)
-    found = sdc.evaluate(values, masked, metrics=["dominance"], method=method, parameters={"k": k})
+    found = sdc.evaluate(values, masked, made_by=sdc.Method(method, k=k), metrics=["dominance"])
     original, published = table_of(values), table_of(masked)
     if method == "individual_ranking":
         parts = [(name, group_labels(published, [name])) for name in NAMES]
@@ -42,9 +42,7 @@ def test_merged_groups_count_as_one_in_that_variable():
     values = np.array([[1.0, 5], [1.1, np.nan], [1.2, np.nan], [9.0, 6], [9.1, 7], [9.2, 8]])
     masked = sdc.mask(values, "mdav", k=3, gaps="merge")
     assert len(set(masked[~np.isnan(masked[:, 1]), 1])) == 1  # one value, of four contributors
-    found = sdc.evaluate(
-        values, masked, metrics=["dominance"], method="mdav", parameters={"k": 3, "gaps": "merge"}
-    )
+    found = sdc.evaluate(values, masked, made_by=sdc.Method("mdav", k=3, gaps="merge"), metrics=["dominance"])
     rows = dict(found.table.filter(metric="dominance").select("variable", "n_used").rows())
     assert rows["x2"] == 4
     assert found["dominance"] == 0.0
@@ -53,7 +51,7 @@ def test_merged_groups_count_as_one_in_that_variable():
 def test_other_methods_publish_no_group_means():
     values = np.random.default_rng(0).normal(size=(30, 2))
     with pytest.raises(sdc.NotApplicable, match="dominance needs means of groups and noise publishes none"):
-        sdc.evaluate(values, values + 1, metrics=["dominance"], method="noise")
+        sdc.evaluate(values, values + 1, made_by=sdc.Method("noise"), metrics=["dominance"])
 
 
 def test_values_published_for_one_record_alone_are_given_away():
@@ -64,10 +62,6 @@ def test_values_published_for_one_record_alone_are_given_away():
 
 def test_tarragona_with_groups_of_three_gives_largest_values_away(tarragona):
     found = sdc.evaluate(
-        tarragona,
-        sdc.mask(tarragona, "mdav", k=3),
-        metrics=["dominance"],
-        method="mdav",
-        parameters={"k": 3},
+        tarragona, sdc.mask(tarragona, "mdav", k=3), made_by=sdc.Method("mdav", k=3), metrics=["dominance"]
     )
     assert 0.05 < found["dominance"] < 0.5

@@ -80,7 +80,7 @@ def test_a_sum_is_withheld_with_its_parts():
         }
     )
     masked = frame.with_columns(odd=pl.col("odd") * 1.5 + 0.1, even=pl.col("even") + rng.normal(size=200))
-    result = sdc.evaluate(frame, masked, metrics=["mae", "brmae"], by="region")
+    result = sdc.Microdata(frame, by="region").evaluate(masked, metrics=["mae", "brmae"])
     public = result.public().table
     hidden = public.filter(pl.col("value").is_null()).select("metric", "stratum", "variable").rows()
     assert set(hidden) == {("mae", s, v) for s in ("all", "s") for v in ("all", "odd")}

@@ -28,7 +28,7 @@ def warnings_of(masked, original=DATA, **roles):
     """The texts of the warnings of an evaluation."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        sdc.evaluate(original, masked, metrics="mae", **(ROLES | roles))
+        sdc.Microdata(original, **ROLES | roles).evaluate(masked, metrics="mae")
     assert {one.filename for one in seen} <= {__file__}
     return [str(one.message) for one in seen]
 
@@ -162,7 +162,7 @@ def test_rows_that_stand_for_no_record_raise_no_doubt_on_pairs():
     turned = MASKED.reverse()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sdc.evaluate(DATA, turned, paired=False, **ROLES)
+        sdc.Microdata(DATA, **ROLES).evaluate(turned, made_by=sdc.Method(paired=False))
 
 
 def test_warnings_never_print_a_cell():

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from cases import each
 from intruder_cases import drawn_case
 from intruder_disclosure import floor, uniques
@@ -39,7 +40,7 @@ def survey(n=60):
 
 
 def test_uniques_stand_beside_linkage_with_the_floor():
-    made = sdc.release(survey(), "mdav", k=5, columns="income", drop="w")
+    made = sdc.Microdata(survey(), columns="income", drop="w").release("mdav", k=5)
     assert made.evaluation["uniques"] == 0
     floor = made.evaluation.parts["uniques"]["floor"]
     assert floor == 20 / 60
@@ -57,10 +58,12 @@ def test_linkage_is_never_below_the_floor_where_unmasked_cells_were_changed(shar
     rng = np.random.default_rng(3)
     town, sex = rng.integers(0, 40, 200).astype(str), rng.integers(0, 2, 200).astype(str)
     data = pl.DataFrame({"income": rng.lognormal(5, 1, 200), "town": town, "sex": sex})
-    masked = sdc.mask(data, "noise", percent=300, columns="income", rng=1).with_columns(
-        town=pl.Series(np.where(rng.random(200) < share, rng.permutation(town), town))
+    masked = (
+        sdc.Microdata(data, columns="income")
+        .mask("noise", percent=300, rng=1)
+        .with_columns(town=pl.Series(np.where(rng.random(200) < share, rng.permutation(town), town)))
     )
-    found = sdc.evaluate(data, masked, columns="income", metrics=["linkage", "uniques"])
+    found = sdc.Microdata(data, columns="income").evaluate(masked, metrics=["linkage", "uniques"])
     assert found["linkage"] >= found.parts["uniques"]["floor"]
     assert found.parts["uniques"]["floor"] == 2 / 200  # of sex alone
 
@@ -68,18 +71,18 @@ def test_linkage_is_never_below_the_floor_where_unmasked_cells_were_changed(shar
 def test_recommend_says_at_once_what_cannot_be_reached():
     options = {"columns": "income", "max_risk": {"linkage": 0.1}}
     with pytest.raises(sdc.LimitsMissed) as failure:
-        sdc.recommend(survey(), weights="w", untouched="w", **options)
+        called("recommend", survey(), weights="w", untouched="w", **options)
     text = str(failure.value)
     assert text.startswith("no masking meets linkage of at most 0.1. The survey weights w alone raise ")
     assert "The untouched columns w, " in text
     assert "single out 100% of the records; no masking of income can bring the risk below 1. " in text
     assert text.endswith("Recode or drop them, or declare them unknown")
     with pytest.raises(sdc.LimitsMissed, match=r"untouched columns town, sex .* below 0\.33"):
-        sdc.recommend(survey(), drop="w", **options)
-    choice = sdc.recommend(survey(), drop=["w", "town"], plan={"mdav": {"k": [10, 20]}}, **options)
+        called("recommend", survey(), drop="w", **options)
+    choice = called("recommend", survey(), drop=["w", "town"], plan={"mdav": {"k": [10, 20]}}, **options)
     assert choice.met
 
 
 def test_a_limit_on_uniques_is_checked_before_the_search():
     with pytest.raises(sdc.LimitsMissed, match=r"^no masking meets uniques of at most 0\.5\. "):
-        sdc.recommend(survey(), columns="income", untouched="w", max_risk={"uniques": 0.5})
+        sdc.Microdata(survey(), columns="income", untouched="w").recommend(max_risk={"uniques": 0.5})

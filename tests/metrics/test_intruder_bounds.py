@@ -159,7 +159,9 @@ def test_rules_that_move_no_value_leave_the_window_to_the_intruder():
     x = np.round(np.random.default_rng(0).lognormal(size=(200, 3)), 3)
     rules = ["x1 >= 0", "x2 >= 0", "x3 >= 0"]  # hold for any swapped value
     plain, ruled = (
-        sdc.release(x, "rank_swap", p=0.15, entropy=entropy(1), rules=given, metrics="linkage").evaluation
+        sdc.Microdata(x, rules=given)
+        .release("rank_swap", p=0.15, entropy=entropy(1), metrics="linkage")
+        .evaluation
         for given in (None, rules)
     )
     uninformed = sdc.evaluate(x, sdc.mask(x, "rank_swap", p=0.15, rng=1), metrics="linkage")

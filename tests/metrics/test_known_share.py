@@ -7,6 +7,7 @@ import pytest
 import attacked_releases as releases
 import attacker
 import sdckit as sdc
+from calls import called
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.pair import pair_of
 from sdckit.risk import intruder, posterior
@@ -61,7 +62,7 @@ def test_noise_is_read_by_the_law_whoever_is_known(method):
 
 def _linkage(found, method, parameters):
     return sdc.evaluate(
-        found.original.values, found.masked, metrics="linkage", method=method, parameters=parameters
+        found.original.values, found.masked, made_by=sdc.Method(method, **parameters), metrics="linkage"
     )["linkage"]
 
 
@@ -96,7 +97,7 @@ def test_groups_stay_groups():
     data = releases.frame(releases.skewed(300, 4))
     masked = sdc.mask(data, "mdav", k=5)
     notes = sdc.evaluate(
-        data, masked, metrics="linkage", method="mdav", parameters={"k": 5}, known_share=0.5
+        data, masked, made_by=sdc.Method("mdav", k=5), metrics="linkage", known_share=0.5
     ).notes
     assert notes == ("someone who holds 50 % of the persons finds 20 of 100 of them",)
 
@@ -105,7 +106,10 @@ def test_a_note_says_it_and_linkage_stays():
     data = releases.frame(releases.skewed(150, 4))
     masked = sdc.mask(data, "rank_swap", p=0.3, rng=1)
     how = {"metrics": "linkage", "method": "rank_swap", "parameters": {"p": 0.3}}
-    plain, asked = sdc.evaluate(data, masked, **how), sdc.evaluate(data, masked, known_share=0.75, **how)
+    plain, asked = (
+        called("evaluate", data, masked, **how),
+        called("evaluate", data, masked, known_share=0.75, **how),
+    )
     assert asked["linkage"] == plain["linkage"]
     assert asked.notes == (*plain.notes, "someone who holds 75 % of the persons finds 100 of 100 of them")
     assert "someone who holds 75 % of the persons finds 100 of 100 of them" in asked.to_html()
@@ -125,7 +129,9 @@ def test_it_is_for_one_release():
 
 
 def left_out(data, masked, **more):
-    (note,) = [n for n in sdc.evaluate(data, masked, known_share=0.75, **more).notes if "known_share" in n]
+    (note,) = [
+        n for n in called("evaluate", data, masked, known_share=0.75, **more).notes if "known_share" in n
+    ]
     return note
 
 

@@ -192,7 +192,7 @@ def test_ties_raise_no_chance_level_above_what_permutations_give():
 
 @pytest.fixture(scope="module")
 def originals(tarragona, census):
-    return {"Tarragona": sdc.prepare(tarragona), "Census": sdc.prepare(census)}
+    return {"Tarragona": sdc.Microdata(tarragona).original, "Census": sdc.Microdata(census).original}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -359,7 +359,7 @@ def test_options_are_checked(name, wrong):
 
 def test_the_tree_of_the_original_serves_all_maskings():
     rng = np.random.default_rng(0)
-    x = sdc.prepare(rng.normal(size=(200, 3)))
+    x = sdc.Microdata(rng.normal(size=(200, 3))).original
     for seed in range(3):
         y = x.values + np.random.default_rng(seed).normal(0, 0.5, x.values.shape)
         expected = all_values(x.values.copy(), y)

@@ -218,7 +218,7 @@ def test_penalty_of_complete_suppression_is_one():
 def test_an_evaluation_penalises_the_bounded_losses_only():
     x, y = np.arange(10.0), np.arange(10.0)
     y[8:] = NAN
-    result = sdc.evaluate(x, y, missing="penalise")
+    result = sdc.Microdata(x, missing="penalise").evaluate(y)
     assert (result["brmae"], result["brmse"], result["mae"]) == pytest.approx((0.2, 0.2, 0))
     assert any("without a largest value" in note for note in result.notes)
 
@@ -316,7 +316,7 @@ def test_strata_are_measured_apart():
     rng = np.random.default_rng(23)
     frame = pl.DataFrame({"a": rng.normal(size=30), "b": rng.normal(size=30), "g": ["u", "v", "u"] * 10})
     masked = frame.with_columns(pl.col("a").shuffle(seed=1), pl.col("b").shuffle(seed=2))
-    result = sdc.evaluate(frame, masked, by="g", metrics=[*RANKS, *CELLS])
+    result = sdc.Microdata(frame, by="g").evaluate(masked, metrics=[*RANKS, *CELLS])
     assert result.table["stratum"].unique(maintain_order=True).to_list() == ["all", "u", "v"]
     for name, function in (RANKS | CELLS).items():
         for stratum in ("u", "v"):

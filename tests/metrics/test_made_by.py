@@ -7,6 +7,7 @@ import pytest
 
 import attacked_releases as releases
 import sdckit as sdc
+from calls import called
 from cases import each
 
 N = 200
@@ -32,7 +33,7 @@ def groups(table, _rng):
 
 
 def linkage(original, masked, **how):
-    return sdc.evaluate(original, masked, metrics="linkage", **how)
+    return called("evaluate", original, masked, metrics="linkage", **how)
 
 
 def drawn(function, seed=9):
@@ -237,7 +238,7 @@ def test_one_masking_is_enough(more):
 
 
 def test_prepared_data_without_a_table_cannot_be_masked():
-    prepared = sdc.prepare(data()).without_table()
+    prepared = sdc.Microdata(data()).original.without_table()
     with pytest.raises(ValueError, match="have no table that made_by could mask; prepare the table anew"):
         linkage(prepared, drawn(swap), made_by=swap)
 
@@ -247,8 +248,8 @@ def test_engines_that_read_blocks_take_no_function(tmp_path):
         table.write_parquet(tmp_path / f"{name}.parquet")
     files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     with pytest.raises(ValueError, match="the engine local reads blocks of rows and takes no made_by"):
-        sdc.evaluate(*files, engine="local", made_by=swap)
-    assert sdc.evaluate(*files, metrics="linkage", engine="memory", made_by=swap)["linkage"] == 1
+        called("evaluate", *files, engine="local", made_by=swap)
+    assert called("evaluate", *files, metrics="linkage", engine="memory", made_by=swap)["linkage"] == 1
 
 
 # --- small and odd files ---
@@ -264,7 +265,7 @@ HOW = {"unnamed": {}, "named": {"method": "noise", "parameters": {"percent": 10}
 @pytest.mark.parametrize("how", HOW)
 def test_a_file_of_one_record_is_one_line(how):
     with pytest.raises(ValueError, match=r"^the data have 1 record; give at least 2$"):
-        sdc.evaluate(np.ones((1, 2)), np.ones((1, 2)), **HOW[how])
+        called("evaluate", np.ones((1, 2)), np.ones((1, 2)), **HOW[how])
 
 
 @each("how", HOW)
@@ -281,7 +282,7 @@ def test_swaps_of_few_records_have_a_figure(n, p, seed):
     """Of few records neither a law nor the structure of swaps is sure: no matching may be left."""
     x = np.random.default_rng(100 * seed + n).normal(size=(n, p))
     y = sdc.mask(x, "rank_swap", p=0.3, rng=seed)
-    found = sdc.evaluate(x, y, metrics=["linkage", "linkage_sure"], method="rank_swap", parameters={"p": 0.3})
+    found = sdc.evaluate(x, y, made_by=sdc.Method("rank_swap", p=0.3), metrics=["linkage", "linkage_sure"])
     assert 1 / n < found["linkage"] <= 1
     assert 0 <= found["linkage_sure"] <= found["linkage"]
 

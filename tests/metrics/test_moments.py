@@ -293,6 +293,6 @@ def test_pil_of_constant_columns():
 def test_what_has_no_use_for_weights_says_so():
     x = data(150)
     names = ["il_correl", "eigen", "ci_overlap", "covariance_loss", "pil", "pmse"]
-    result = sdc.evaluate(x, shaken(x), metrics=names, weights=np.arange(1.0, 151))
+    result = sdc.Microdata(x, weights=np.arange(1.0, 151)).evaluate(shaken(x), metrics=names)
     assert [note.split()[0] for note in result.notes if "whatever its weight" in note] == names
     assert not any("weight" in note for note in sdc.evaluate(x, shaken(x), metrics=names).notes)

@@ -9,6 +9,7 @@ import pytest
 
 import naive_interval
 import sdckit as sdc
+from calls import called
 from cases import each, later
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.original import Original
@@ -52,7 +53,7 @@ def masked_pair(method, n, *, missing=0.0, known=("a", "b", "c"), sample=None):
         holes = [pl.when(pl.Series(rng.random(n) > missing)).then(pl.col(c)).alias(c) for c in "abc"]
         table = table.with_columns(holes)
     original = Original.of(table, columns=["a", "b", "c"], known=list(known), warn=False)
-    masked = sdc.mask(table, method, **ROLES, rng=3, **MASKINGS[method])
+    masked = sdc.Microdata(table, **ROLES).mask(method, rng=3, **MASKINGS[method])
     pair = pair_by_row(original, masked)
     pair.by_position, pair.sample = False, sample
     pair.disclose(Disclosure.of(method, MASKINGS[method]))
@@ -227,11 +228,11 @@ def test_the_interval_of_a_mean_of_strata_is_narrower_than_the_mean_of_intervals
 )
 def test_an_evaluation_says_what_was_estimated(metrics):
     table = survey(3000)
-    masked = sdc.mask(table, "noise", percent=30.0, **ROLES, rng=3)
+    masked = sdc.Microdata(table, **ROLES).mask("noise", percent=30.0, rng=3)
     named = {"method": "noise", "parameters": {"percent": 30.0}}
     options = {**ROLES, "known": ["a", "b", "c"], **named}
-    full = sdc.evaluate(table, masked, metrics=[*metrics, "brmae"], **options)
-    part = sdc.evaluate(table, masked, metrics=[*metrics, "brmae"], **options, sample_queries=50)
+    full = called("evaluate", table, masked, metrics=[*metrics, "brmae"], **options)
+    part = called("evaluate", table, masked, metrics=[*metrics, "brmae"], **options, sample_queries=50)
     rows = {row["metric"]: row for row in part.summary.iter_rows(named=True)}
     for metric in metrics:
         assert rows[metric]["ci_low"] <= full[metric] <= rows[metric]["ci_high"]
@@ -244,23 +245,24 @@ def test_an_evaluation_says_what_was_estimated(metrics):
     assert part["brmae"] == full["brmae"] == part.upper_end("brmae")
     assert "estimated" not in str(full)
     assert full.table["ci_low"].null_count() == full.table.height
-    again = sdc.evaluate(table, masked, metrics=metrics, **options, sample_queries=50)
+    again = called("evaluate", table, masked, metrics=metrics, **options, sample_queries=50)
     assert again["linkage"] == part["linkage"]
     assert (
-        sdc.evaluate(table, masked, metrics=metrics, **options, sample_queries=3000)["dbrl"] == full["dbrl"]
+        called("evaluate", table, masked, metrics=metrics, **options, sample_queries=3000)["dbrl"]
+        == full["dbrl"]
     )
 
 
 def test_a_scenario_meets_its_limit_only_if_the_upper_end_does():
     table = survey(2100)
-    masked = sdc.mask(table, "noise", percent=60.0, **ROLES, rng=3)
+    masked = sdc.Microdata(table, **ROLES).mask("noise", percent=60.0, rng=3)
     known = {"known": ["a", "b", "c"]}
-    value = sdc.evaluate(table, masked, metrics="linkage", **ROLES, **known)["linkage"]
+    value = sdc.Microdata(table, **ROLES, **known).evaluate(masked, metrics="linkage")["linkage"]
 
     def judged(limit, size):
         scenarios = {"press": {**known, "max_risk": {"linkage": limit}}}
-        found = sdc.evaluate(
-            table, masked, metrics="brmae", **ROLES, scenarios=scenarios, sample_queries=size
+        found = sdc.Microdata(table, **ROLES, intruders=scenarios).evaluate(
+            masked, metrics="brmae", sample_queries=size
         )
         return found.scenarios.row(0, named=True)
 
@@ -274,10 +276,10 @@ def test_a_scenario_meets_its_limit_only_if_the_upper_end_does():
 
 def test_strata_are_sampled_one_by_one():
     table = survey(4000)
-    masked = sdc.mask(table, "mdav", k=5, columns=["a", "b", "c"], by="region")
+    masked = sdc.Microdata(table, columns=["a", "b", "c"], by="region").mask("mdav", k=5)
     options = {"columns": ["a", "b", "c"], "by": "region", "method": "mdav", "metrics": "linkage"}
-    full = sdc.evaluate(table, masked, **options)
-    part = sdc.evaluate(table, masked, **options, sample_queries=200)
+    full = called("evaluate", table, masked, **options)
+    part = called("evaluate", table, masked, **options, sample_queries=200)
     both = part.table.join(full.table, on=["metric", "variable", "stratum"], suffix="_full")
     assert both.height == 5
     for row in both.iter_rows(named=True):

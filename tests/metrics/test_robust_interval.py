@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import naive_risk
 import sdckit as sdc
 from sdckit.core.checks import NotApplicable
-from sdckit.metrics.original import prepare
+from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_of
 from sdckit.risk import intervals
 from sdckit.risk.distances import MOST
@@ -56,7 +56,7 @@ def test_one_variable_by_hand():
 
 def test_outliers_are_close_from_farther_away():
     x = cloud(200)
-    distances = robust_distances(prepare(x), 0)
+    distances = robust_distances(Original.of(x), 0)
     assert distances[:3].min() > 4 * np.median(distances)
     y = x + 0.002 * x.std(0)  # scaling by the file's own mean takes a shift back
     assert sdc.rmdid(x, y, k=1e-6) == 1.0
@@ -81,7 +81,7 @@ def test_the_order_of_the_records_does_not_matter():
     x = np.exp(cloud(700, p=6).clip(-3, 3))  # the search for its covariance has several ends
     y = moved(x, 0.7, 0.01)
     rows = np.random.default_rng(3).permutation(len(x))
-    first, second = prepare(x), prepare(x[rows])  # they keep their covariances
+    first, second = Original.of(x), Original.of(x[rows])  # they keep their covariances
     ours, theirs = robust_distances(first, 0), robust_distances(second, 0)
     assert theirs == pytest.approx(ours[rows], rel=1e-9)
     for rule in ("near", "alone"):
@@ -103,7 +103,7 @@ def test_unrelated_records_score_the_level():
     x = cloud(300)
     level = score_rmdid(pair_of(x, x), k=0.5, detail=True).random.overall
     rng = np.random.default_rng(5)
-    original = prepare(x)
+    original = Original.of(x)
     draws = [score_rmdid(pair_of(original, x[rng.permutation(300)]), k=0.5).value.overall for _ in range(40)]
     noise = np.std(draws, ddof=1) * math.sqrt(1 / 40 + 1 / MOST)
     assert abs(np.mean(draws) - level) <= 4 * noise
@@ -128,7 +128,7 @@ def test_suppressed_cells_are_never_close_and_disturb_no_others():
 def test_large_files_use_a_sample_for_the_covariance(monkeypatch):
     monkeypatch.setattr(intervals, "SAMPLE", 2000)  # larger ones take long
     x = cloud(6000)
-    whole, other = (robust_distances(prepare(x), seed) for seed in (0, 1))
+    whole, other = (robust_distances(Original.of(x), seed) for seed in (0, 1))
     assert not np.array_equal(whole, other)
     assert whole == pytest.approx(other, rel=0.15)
 
@@ -144,9 +144,9 @@ def test_no_record_is_left_out_of_a_file_of_up_to_ten_thousand(monkeypatch):
     densest_half = intervals.densest_half
     monkeypatch.setattr(intervals, "densest_half", counted)
     for n in (SAMPLE, SAMPLE + 1):
-        robust_distances(prepare(cloud(n, p=1)), 0)
+        robust_distances(Original.of(cloud(n, p=1)), 0)
     assert used == [SAMPLE, SAMPLE]
-    robust_distances(prepare(cloud(3000, p=1)), 0)
+    robust_distances(Original.of(cloud(3000, p=1)), 0)
     assert used[-1] == 3000
 
 
@@ -229,7 +229,7 @@ SCALE = 609.134684  # sum of all m, which is its wrisk1 where every record is at
 
 @pytest.fixture(scope="session")
 def firms(tarragona):
-    return prepare(tarragona)
+    return Original.of(tarragona)
 
 
 def masked_and_expected(golden, name):

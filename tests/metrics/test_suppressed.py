@@ -49,7 +49,7 @@ def test_a_column_without_values_counts_nothing():
 def test_strata_have_their_own_share():
     data = pl.DataFrame({"a": X[:, 0], "s": ["n", "n", "s", "s"]})
     masked = pl.DataFrame({"a": Y[:, 0], "s": ["n", "n", "s", "s"]})
-    table = sdc.evaluate(data, masked, by="s", columns="a", metrics="suppressed").table
+    table = sdc.Microdata(data, by="s", columns="a").evaluate(masked, metrics="suppressed").table
     shares = table.filter(pl.col("variable") == "all").select("stratum", "value").rows()
     assert shares == [("all", 0.25), ("n", 0.0), ("s", 0.5)]
 
@@ -60,7 +60,7 @@ def test_it_is_printed_beside_the_rank_losses():
     assert result.meaning["suppressed"] == "43 of 100 values of the original are missing in the masked file"
     assert sdc.evaluate(X, X).meaning["suppressed"].startswith("no value of the original is missing")
     assert "suppressed cells, left out of every metric: 3" in " ".join(result.notes)
-    notes = sdc.evaluate(X, Y, metrics=["brmae", "mae"], missing="penalise").notes
+    notes = sdc.Microdata(X, missing="penalise").evaluate(Y, metrics=["brmae", "mae"]).notes
     counted = "suppressed cells, counted as the largest loss: 3"
     assert f"{counted}; metrics without a largest value leave them out" in notes
 

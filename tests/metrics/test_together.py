@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from intruder_cases import (
     CODES,
     MASKINGS,
@@ -58,7 +59,7 @@ def drawn_releases(seed):
     for number in range(int(rng.integers(2, 4))):
         method, parameters = TIED[(seed + 7 * number * int(rng.integers(0, 2))) % len(TIED)]
         options = {"columns": variables, "by": by or None, "na": na, "rng": 100 * seed + number}
-        masked = sdc.mask(frame, method, **options, **parameters)
+        masked = called("mask", frame, method, **options, **parameters)
         masked = masked.with_columns(changed_column(rng, masked[name]) for name in others)
         roles = {"untouched": (*by, *others), "by": tuple(by), "unknown": tuple(unknown)}
         release = describe(original, method, parameters, variables, **roles)
@@ -106,8 +107,8 @@ def test_releases_together_are_read_as_by_the_slow_intruder_or_better():
         case = drawn_releases(seed)
         slow = linkage_together(case.original, case.slow)
         check_nearest(case, slow)
-        result = sdc.evaluate(
-            case.frame, case.frames, together=True, disclosure=case.disclosures, **case.roles, per_record=True
+        result = sdc.Microdata(case.frame, **case.roles).evaluate(
+            case.frames, made_by=case.disclosures, together=True, per_record=True
         )
         assert result["linkage"] == pytest.approx(max(result.parts["linkage"].values()))
         assert result.records["linkage"].mean() == pytest.approx(result["linkage"])
@@ -124,8 +125,8 @@ def noisy_releases(count, n=150):
 
 def test_noise_averages_out():
     x, releases = noisy_releases(10)
-    alone = [sdc.evaluate(x, one, metrics="linkage", **NOISE)["linkage"] for one in releases]
-    found = sdc.evaluate(x, releases, together=True, **NOISE)
+    alone = [called("evaluate", x, one, metrics="linkage", **NOISE)["linkage"] for one in releases]
+    found = called("evaluate", x, releases, together=True, **NOISE)
     assert found["linkage"] > 2 * max(alone)
     parts = found.parts["linkage"]
     assert [parts[f"release {i} alone"] for i in range(1, 11)] == pytest.approx(alone)
@@ -141,24 +142,28 @@ def test_facts_of_all_releases_hold_at_once():
     )
     releases = [frame.select(pl.col("v").shuffle(seed), name) for seed, name in enumerate("ab")]
     options = {"columns": "v", "paired": False, "metrics": "linkage"}
-    alone = [sdc.evaluate(frame, one, **options)["linkage"] for one in releases]
+    alone = [called("evaluate", frame, one, **options)["linkage"] for one in releases]
     assert alone == pytest.approx([4 / n, 3 / n])
-    assert sdc.evaluate(frame, releases, together=True, **options)["linkage"] == 1.0
+    assert called("evaluate", frame, releases, together=True, **options)["linkage"] == 1.0
 
 
 def test_an_unchanged_release_outweighs_the_others():
     x, releases = noisy_releases(2)
     known = [Disclosure("noise", {"percent": 50})] * 2 + [Disclosure()]
-    parts = sdc.evaluate(x, [*releases, x], together=True, disclosure=known).parts["linkage"]
+    parts = sdc.evaluate(x, [*releases, x], made_by=known, together=True).parts["linkage"]
     assert parts["folds of all releases"] == 1.0
 
 
 def test_releases_may_have_one_disclosure_for_all_or_one_each():
     x, releases = noisy_releases(2)
     known = Disclosure("noise", {"percent": 50})
-    one = sdc.evaluate(x, releases, together=True, disclosure=known)
-    each = sdc.evaluate(x, releases, together=True, disclosure=[known, known])
-    assert one["linkage"] == each["linkage"] == sdc.evaluate(x, releases, together=True, **NOISE)["linkage"]
+    one = sdc.evaluate(x, releases, made_by=known, together=True)
+    each = sdc.evaluate(x, releases, made_by=[known, known], together=True)
+    assert (
+        one["linkage"]
+        == each["linkage"]
+        == called("evaluate", x, releases, together=True, **NOISE)["linkage"]
+    )
     assert one.notes == each.notes == (one.notes[-1],)
 
 
@@ -170,13 +175,13 @@ def test_shuffled_releases_are_aligned_by_their_rows():
         for i in (1, 2)
     ]
     tables = [release.data for release in releases]
-    found = sdc.evaluate(x, tables, together=True, disclosure=releases)
+    found = sdc.evaluate(x, tables, made_by=releases, together=True)
     placed = [release.data[np.argsort(release.rows)] for release in releases]
-    in_place = sdc.evaluate(x, placed, together=True, **NOISE)
+    in_place = called("evaluate", x, placed, together=True, **NOISE)
     assert found.parts["linkage"] == pytest.approx(in_place.parts["linkage"])
     known = [release.disclosure for release in releases]
     rows = [release.rows for release in releases]
-    assert sdc.evaluate(x, tables, together=True, disclosure=known, rows=rows).parts == found.parts
+    assert sdc.evaluate(x, tables, made_by=known, together=True, rows=rows).parts == found.parts
 
 
 @pytest.mark.parametrize(
@@ -191,7 +196,7 @@ def test_what_does_not_fit_several_releases_is_refused(options, text):
     x, releases = noisy_releases(2)
     given = {"masked": releases, "together": True} | options
     with pytest.raises(ValueError, match=text):
-        sdc.evaluate(x, **given)
+        called("evaluate", x, **given)
 
 
 def test_noise_is_read_inside_the_groups_of_another_release():
@@ -205,6 +210,6 @@ def test_noise_is_read_inside_the_groups_of_another_release():
         fit = (((noisy[:, None] - x[None]) / x.std(axis=0, ddof=1)) ** 2).sum(axis=2)
         found.append(np.mean(np.where(same, fit, np.inf).argmin(axis=1) == np.arange(200)))
         made_by = [sdc.Disclosure("noise", {"percent": 100}), sdc.Disclosure("mdav", {"k": 5})]
-        result = sdc.evaluate(x, [noisy, groups], together=True, disclosure=made_by, metrics="linkage")
+        result = sdc.evaluate(x, [noisy, groups], made_by=made_by, together=True, metrics="linkage")
         printed.append(result["linkage"])
     assert np.mean(printed) >= 0.95 * np.mean(found)

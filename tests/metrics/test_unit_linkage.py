@@ -111,15 +111,17 @@ def panel(firms=20, years=12, seed=1):
 
 def test_a_panel_of_firms_is_found_though_rows_are_safe():
     data = panel()
-    masked = sdc.mask(data, "mdav", k=10, columns=["sales", "staff"], untouched="firm")
-    result = sdc.evaluate(data, masked, columns=["sales", "staff"], unit="firm", method="mdav")
+    masked = sdc.Microdata(data, columns=["sales", "staff"], untouched="firm").mask("mdav", k=10)
+    result = sdc.Microdata(data, columns=["sales", "staff"], unit="firm").evaluate(
+        masked, made_by=sdc.Method("mdav")
+    )
     assert result["dbrl"] <= 0.1 + 1e-12
     assert result["linkage_units"] > 0.5
     assert result["linkage"] > 0.1  # rows of a firm that is found, as far as their groups tell them apart
     assert result.parts["linkage_units"]["unit_to_unit"] > 0.5
     assert "is led to its unit in " in result.meaning["linkage_units"]
-    without = sdc.evaluate(
-        data, masked.drop("firm"), columns=["sales", "staff"], unit="firm", metrics="linkage_units"
+    without = sdc.Microdata(data, columns=["sales", "staff"], unit="firm").evaluate(
+        masked.drop("firm"), metrics="linkage_units"
     )
     assert without.parts["linkage_units"]["unit_to_unit"] == 0
     assert "does not show which rows belong together" in without.meaning["linkage_units"]
@@ -127,6 +129,8 @@ def test_a_panel_of_firms_is_found_though_rows_are_safe():
 
 def test_a_panel_masked_by_firms_hides_them():
     data, roles = panel(), {"columns": ["sales", "staff"], "unit": "firm"}
-    masked = sdc.mask(data, "mdav", k=10, **roles)
-    result = sdc.evaluate(data, masked, method="mdav", parameters={"k": 10}, metrics="linkage_units", **roles)
+    masked = sdc.Microdata(data, **roles).mask("mdav", k=10)
+    result = sdc.Microdata(data, **roles).evaluate(
+        masked, made_by=sdc.Method("mdav", k=10), metrics="linkage_units"
+    )
     assert result.parts["linkage_units"]["row_to_unit"] <= 0.1 + 1e-9

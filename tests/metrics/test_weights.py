@@ -72,9 +72,9 @@ def test_weighted_cells_equal_the_twin(rows):
 
 def test_one_heavy_record_is_noted():
     x, y = np.arange(10.0), np.arange(10.0)[::-1]
-    notes = sdc.evaluate(x, y, weights=[50.0] + [1.0] * 9, metrics="brmae").notes
+    notes = sdc.Microdata(x, weights=[50.0] + [1.0] * 9).evaluate(y, metrics="brmae").notes
     assert any("over a quarter of the weight" in note for note in notes)
-    assert not sdc.evaluate(x, y, weights=[1.0] * 10, metrics="brmae").notes
+    assert not sdc.Microdata(x, weights=[1.0] * 10).evaluate(y, metrics="brmae").notes
 
 
 def test_weights_may_be_a_column_of_any_name():
@@ -89,7 +89,7 @@ def test_weights_may_be_a_column_of_any_name():
     ]
     for weights in columns:
         assert sdc.mae(x, y, weights=weights) == expected
-        assert sdc.evaluate(x, y, weights=weights, metrics="mae")["mae"] == expected
+        assert sdc.Microdata(x, weights=weights).evaluate(y, metrics="mae")["mae"] == expected
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ WEIGHTED = [
 def test_no_weighted_metric_depends_on_the_scale_of_the_weights(name, missing):
     x, y, w = with_missing_cells()
     found = [
-        sdc.evaluate(x, y, metrics=name, weights=w * scale, missing=missing, per_record=True)
+        sdc.Microdata(x, weights=w * scale, missing=missing).evaluate(y, metrics=name, per_record=True)
         for scale in (1.0, 1e308, 1e-320)
     ]
     for other in found[1:]:

@@ -70,7 +70,7 @@ def test_the_map_has_each_setting_the_limit_and_the_choice():
 
 
 def test_a_map_needs_a_loss_and_a_risk():
-    only = sdc.sweep(data(), {"mdav": {"k": [3]}}, metrics="brmae", workers=1, untouched=["region"])
+    only = sdc.Microdata(data(), untouched=["region"]).sweep({"mdav": {"k": [3]}}, metrics="brmae", workers=1)
     with pytest.raises(ValueError, match="a map needs a bounded loss and a risk; measure one of each"):
         only.map()
 

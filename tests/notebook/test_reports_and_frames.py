@@ -121,11 +121,11 @@ def test_tables_come_in_each_type(name):
 def test_tables_come_in_the_type_of_the_data(given, kind):
     original = given()
     untouched = None if kind is pl.DataFrame else ["region"]
-    sweep = sdc.sweep(
-        original, {"mdav": {"k": [3]}}, metrics=["brmae", "linkage"], workers=1, untouched=untouched
+    sweep = sdc.Microdata(original, untouched=untouched).sweep(
+        {"mdav": {"k": [3]}}, metrics=["brmae", "linkage"], workers=1
     )
     choice = sweep.recommend({"linkage": 1.0})
-    made = choice.apply(original)
+    made = choice.release()
     for result in (sweep, choice, made.evaluation):
         assert isinstance(result.to_frame(), kind)
     if kind is not pl.DataFrame:

@@ -59,7 +59,7 @@ def test_names_of_columns_are_only_text():
 
 def test_prepared_data_and_releases_show_roles_and_limits_first():
     roles = {"key": "region", "columns": ["income", "rent"]}
-    made = sdc.prepare(data(9).with_columns(region=pl.int_range(9)), drop=HOSTILE, **roles)
+    made = sdc.Microdata(data(9).with_columns(region=pl.int_range(9)), drop=HOSTILE, **roles).original
     start = "Original(9 records; 2 variables: income, rent; key: region; drop: "
     assert repr(made).startswith(start)
     assert "It meets linkage of at most 0.9." in repr(released()).splitlines()[2]
@@ -79,13 +79,8 @@ def test_neither_records_nor_secrets_are_shown(result):
 
 
 def test_losses_over_estimates_are_shown_as_they_may_be_published():
-    found = sdc.sweep(
-        data(),
-        {"mdav": {"k": [3]}},
-        metrics=["brmae", "estimates"],
-        estimates="mean(income)",
-        workers=1,
-        untouched=["region"],
+    found = sdc.Microdata(data(), estimates="mean(income)", untouched=["region"]).sweep(
+        {"mdav": {"k": [3]}}, metrics=["brmae", "estimates"], workers=1
     )
     exact = found.summary.filter(metric="estimates")["value"].item()
     assert repr(exact)[:6] not in found._repr_html_() + repr(found)
@@ -103,7 +98,7 @@ def test_a_sweep_shows_both_ends_of_each_grid():
 
 
 def test_a_calibration_shows_its_totals_and_not_its_data():
-    masked = sdc.mask(data(), "mdav", k=5, untouched=["region"], rng=1)
+    masked = sdc.Microdata(data(), untouched=["region"]).mask("mdav", k=5, rng=1)
     found = sdc.calibrate(data(), masked, "total(rent)", rng=1)
     shown = Shown(found._repr_html_())
     assert "total(rent)" in shown.texts

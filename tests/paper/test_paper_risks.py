@@ -21,7 +21,7 @@ def tiny():
     """Sixty records, so that every attack is quick."""
     rng = np.random.default_rng(8)
     common = rng.lognormal(size=(60, 1))
-    return sdc.prepare(np.round(common + rng.lognormal(size=(60, 3)), 2))
+    return sdc.Microdata(np.round(common + rng.lognormal(size=(60, 3)), 2)).original
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-import sdckit as sdc
+from calls import called
 from command import contents, run_here
 from differencing import best_share, constant_share
 from kept import put_people, raw_entry, store_in
@@ -42,7 +42,7 @@ def without(frame, *rows):
 def made(frame, method, draw=1, **more):
     """A release of the four variables, with the region beside them."""
     options = {"key": "name", "untouched": "region", "metrics": "brmae", "entropy": entropy(draw)} | more
-    return sdc.release(frame, method, **options)
+    return called("release", frame, method, **options)
 
 
 def values(release):

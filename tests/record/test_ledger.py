@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from command import contents, forget_releases, run_here
 from kept import ROLES, mask, people, put_people, store_in
 from sdckit.core.table import Table
@@ -35,7 +36,7 @@ SHAPES = {
 
 
 def noisy(frame, number, **more):
-    return sdc.release(frame, "noise", percent=100, entropy=entropy(number), **OPTIONS | more)
+    return called("release", frame, "noise", percent=100, entropy=entropy(number), **OPTIONS | more)
 
 
 @pytest.fixture
@@ -92,12 +93,13 @@ def test_the_joint_figure_is_that_of_evaluating_both_together(tmp_path, first):
     second = noisy(FIRST, 2)
     with pytest.warns(UserWarning, match="released before"):
         one = second.publish(tmp_path / "second.csv", tmp_path / "record")
-    original = sdc.prepare(FIRST, **{name: OPTIONS[name] for name in ("key", "drop", "untouched", "unknown")})
+    original = sdc.Microdata(
+        FIRST, **{name: OPTIONS[name] for name in ("key", "drop", "untouched", "unknown")}
+    )
     made = noisy(FIRST, 1)
-    whole = sdc.evaluate(
-        original,
+    whole = original.evaluate(
         [second.data, made.data],
-        disclosure=[second, made],
+        made_by=[second, made],
         rows=[second.rows, made.rows],
         together=True,
         metrics="linkage",
@@ -133,7 +135,7 @@ def test_records_whose_key_is_given_anew_are_found_by_their_values(tmp_path):
 
 def test_what_an_earlier_release_published_unmasked_counts(tmp_path):
     roles = OPTIONS | {"untouched": ["region", "rent", "food"]}
-    made = sdc.release(FIRST, "noise", percent=100, entropy=entropy(1), **roles)
+    made = called("release", FIRST, "noise", percent=100, entropy=entropy(1), **roles)
     made.publish(tmp_path / "first.csv", tmp_path / "record")
     second = noisy(FIRST, 2, max_risk={"linkage": ALONE})
     with (

@@ -19,7 +19,7 @@ ROLES = {"key": "name", "drop": "street", "untouched": "region"}
 def test_the_file_is_the_table_and_is_made_again_from_a_file_of_the_data(tmp_path, kind, suffix):
     frame = people()
     data = {"polars": frame, "pandas": frame.to_pandas(), "pyarrow": frame.to_arrow()}[kind]
-    release = sdc.release(data, "noise", percent=20, metrics="brmae", **ROLES)
+    release = sdc.Microdata(data, **ROLES).release("noise", percent=20, metrics="brmae")
     one = release.publish(tmp_path / f"out{suffix}")
     read = pl.read_csv if suffix == ".csv" else pl.read_parquet
     found = read(tmp_path / f"out{suffix}")
@@ -46,8 +46,10 @@ def test_an_array_is_published_with_names(tmp_path):
 
 
 def test_a_recommendation_is_published_and_checked(tmp_path):
-    choice = sdc.recommend(people(), plan={"mdav": {"k": [3, 5, 8]}}, max_risk={"linkage": 0.4}, **ROLES)
-    one = choice.apply(people()).publish(tmp_path / "out.csv")
+    choice = sdc.Microdata(people(), **ROLES).recommend(
+        plan={"mdav": {"k": [3, 5, 8]}}, max_risk={"linkage": 0.4}
+    )
+    one = choice.release().publish(tmp_path / "out.csv")
     assert f"release {one}" in good(tmp_path, "check", "out.csv").stdout
 
 

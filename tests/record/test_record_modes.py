@@ -31,7 +31,9 @@ def umask(request):
 
 @pytest.fixture(scope="module")
 def release():
-    return sdc.release(people(), "mdav", k=5, key="name", drop="street", untouched="region", metrics="brmae")
+    return sdc.Microdata(people(), key="name", drop="street", untouched="region").release(
+        "mdav", k=5, metrics="brmae"
+    )
 
 
 @pytest.mark.usefixtures("umask")

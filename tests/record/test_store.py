@@ -27,8 +27,8 @@ IGNORED = {".index.json", ".lock", ".key"}
 
 @pytest.fixture(scope="module")
 def release():
-    return sdc.release(
-        people(40), "mdav", k=5, key="name", drop="street", untouched="region", metrics="brmae"
+    return sdc.Microdata(people(40), key="name", drop="street", untouched="region").release(
+        "mdav", k=5, metrics="brmae"
     )
 
 

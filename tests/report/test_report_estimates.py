@@ -37,13 +37,13 @@ class Made:
 
     def __init__(self):
         roles = {"columns": ["turnover", "home", "abroad", "wages"], "unit": "firm"}
-        original = sdc.prepare(panel(), estimates=ESTIMATES, untouched=["state", "month"], **roles)
-        masked = sdc.mask(original, "mdav", k=10, rng=1, rules=["turnover = home + abroad"])
-        self.result = sdc.evaluate(
-            original, masked, metrics=["brmae", "estimates", "estimates_worst", "sdid"]
-        )
+        roles |= {"estimates": ESTIMATES, "untouched": ["state", "month"]}
+        original = sdc.Microdata(panel(), **roles)
+        ruled = sdc.Microdata(panel(), rules=["turnover = home + abroad"], **roles)
+        masked = ruled.mask("mdav", k=10, rng=1)
+        self.result = original.evaluate(masked, metrics=["brmae", "estimates", "estimates_worst", "sdid"])
         self.table = self.result.estimates.table
-        pair = pair_of(original, masked)
+        pair = pair_of(original.original, masked)
         self.page, self.private = (
             report_on_evaluation(
                 self.result,

@@ -26,8 +26,8 @@ def test_the_heat_map_leaves_out_what_is_best_at_1_and_has_short_headings():
     names = heat_rows(evaluation=reports.many())["variable"]
     assert names[4:] == ["brMAE", "brMSE", "KS", "hellinger", "wasserstein", "IL_variables"]
     assert names[0] == "brMAE ties=first"
-    found = sdc.evaluate(
-        reports.original(), reports.masked(), columns="wages", metrics="ci_overlap", **reports.ROLES
+    found = sdc.Microdata(reports.original(), columns="wages", **reports.ROLES).evaluate(
+        reports.masked(), metrics="ci_overlap"
     )
     page = bare(evaluation=found)
     assert "variables" not in Read(page).sections
@@ -35,12 +35,8 @@ def test_the_heat_map_leaves_out_what_is_best_at_1_and_has_short_headings():
 
 
 def test_the_headline_prefers_a_loss_whose_best_value_is_0():
-    found = sdc.evaluate(
-        reports.original(),
-        reports.masked(),
-        columns="wages",
-        metrics=["ci_overlap", "brmae"],
-        **reports.ROLES,
+    found = sdc.Microdata(reports.original(), columns="wages", **reports.ROLES).evaluate(
+        reports.masked(), metrics=["ci_overlap", "brmae"]
     )
     assert "Information loss: brMAE" in Read(bare(evaluation=found)).text
 
@@ -162,14 +158,9 @@ SCENARIOS = {
 
 
 def test_what_the_intruder_knows_stands_beside_the_headline_and_scenarios_have_a_table():
-    found = sdc.evaluate(
-        reports.original(),
-        reports.masked(),
-        columns=reports.VARIABLES,
-        metrics=["brmae", "linkage", "uniques"],
-        scenarios=SCENARIOS,
-        **reports.ROLES,
-    )
+    found = sdc.Microdata(
+        reports.original(), columns=reports.VARIABLES, intruders=SCENARIOS, **reports.ROLES
+    ).evaluate(reports.masked(), metrics=["brmae", "linkage", "uniques"])
     page = bare(evaluation=found)
     text = Read(page).text
     others = [name for name in reports.original().columns if name not in {"firm", "weight"}]
@@ -203,7 +194,7 @@ def test_a_sentence_says_what_the_intruder_knows(roles, sentence):
     data = pl.DataFrame(draws, schema=["a", "b"]).with_columns(t=pl.Series(["x", "y"] * 10))
     masked = data.with_columns(pl.col("a", "b") + 0.01).drop(roles.get("drop", []))
     variables = [name for name in ("a", "b") if name not in roles.get("drop", [])]
-    found = sdc.evaluate(data, masked, columns=variables, metrics="dbrl", **roles)
+    found = sdc.Microdata(data, columns=variables, **roles).evaluate(masked, metrics="dbrl")
     assert found.knowledge.sentence == sentence
     assert sentence in repr(found)
-    assert sdc.evaluate(data, masked, columns=variables, metrics="mae", **roles).knowledge is None
+    assert sdc.Microdata(data, columns=variables, **roles).evaluate(masked, metrics="mae").knowledge is None

@@ -15,17 +15,9 @@ def firms(n=600):
 
 
 def printed(table, metric="linkage", **roles):
-    masked = sdc.mask(table, "mdav", k=10, columns=["x0", "x1", "x2"], by="region", **roles)
-    found = sdc.evaluate(
-        table,
-        masked,
-        metrics=metric,
-        columns=["x0", "x1", "x2"],
-        by="region",
-        method="mdav",
-        parameters={"k": 10},
-        stratified=True,
-        **roles,
+    masked = sdc.Microdata(table, columns=["x0", "x1", "x2"], by="region", **roles).mask("mdav", k=10)
+    found = sdc.Microdata(table, columns=["x0", "x1", "x2"], by="region", **roles).evaluate(
+        masked, made_by=sdc.Method("mdav", stratified=True, k=10), metrics=metric
     )
     return masked, found[metric]
 
@@ -68,7 +60,7 @@ def test_a_large_file_with_nothing_to_look_records_up_by():
     wrong = np.where(rng.random(3200) < 0.03, "north", table["region"].to_numpy())
     masked = table.with_columns(x=pl.Series(rng.lognormal(size=3200)), region=pl.Series(wrong))
     roles = {"columns": ["x"], "untouched": "region", "known": "region"}
-    assert 0 < sdc.evaluate(table, masked, metrics="linkage", **roles)["linkage"] < 0.01
+    assert 0 < sdc.Microdata(table, **roles).evaluate(masked, metrics="linkage")["linkage"] < 0.01
 
 
 def test_suppression_alone_leaves_every_record_found():

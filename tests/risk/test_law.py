@@ -6,6 +6,7 @@ import pytest
 
 import naive_law
 import sdckit as sdc
+from calls import called
 from sdckit.metrics.pair import pair_of
 from sdckit.risk import law
 from sdckit.risk.attacks import attack_result
@@ -17,7 +18,7 @@ def amounts(n, p, seed=1):
 
 
 def linkage(original, masked, **options):
-    return sdc.evaluate(original, masked, metrics="linkage", **options)
+    return called("evaluate", original, masked, metrics="linkage", **options)
 
 
 def some_pairs(n, seed=2):
@@ -178,7 +179,7 @@ def test_a_column_changed_in_some_records_is_read_by_folds():
     table = pl.DataFrame(amounts(300, 2), schema=["a", "b"]).with_columns(
         town=pl.Series(rng.integers(0, 30, 300))
     )
-    masked = sdc.mask(table, "noise", percent=100, columns=["a", "b"], untouched="town", rng=1)
+    masked = sdc.Microdata(table, columns=["a", "b"], untouched="town").mask("noise", percent=100, rng=1)
     changed = np.where(rng.random(300) < 0.2, rng.integers(0, 30, 300), masked["town"])
     named = {"method": "noise", "parameters": {"percent": 100}, "columns": ["a", "b"]}
     some = linkage(table, masked.with_columns(town=pl.Series(changed)), untouched="town", **named)

@@ -6,6 +6,7 @@ import pytest
 
 import naive_law
 import sdckit as sdc
+from calls import called
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_by_row
@@ -21,7 +22,7 @@ def amounts(n=240, p=4, digits=15, seed=1):
 
 
 def linkage(original, masked, **options):
-    return sdc.evaluate(original, masked, metrics=["linkage", "linkage_sure"], **options)
+    return called("evaluate", original, masked, metrics=["linkage", "linkage_sure"], **options)
 
 
 def test_kept_pairs_are_those_of_the_slow_twin():
@@ -56,7 +57,7 @@ def test_an_exchange_is_told_from_any_other_permutation():
 )
 def test_swaps_are_undone(digits, options):
     x = amounts(digits=digits)
-    masked = sdc.mask(x, "rank_swap", p=0.3, rng=3, **options)
+    masked = called("mask", x, "rank_swap", p=0.3, rng=3, **options)
     parameters = {"p": 0.3} | {name: value for name, value in options.items() if name == "tails"}
     found = linkage(x, masked, method="rank_swap", parameters=parameters)
     assert found["linkage"] >= 0.9
@@ -66,7 +67,7 @@ def test_swaps_are_undone(digits, options):
 @pytest.mark.long
 def test_swaps_within_strata_are_undone():
     table = pl.DataFrame(amounts(300), schema=list("abcd")).with_columns(g=pl.Series(["x", "y"] * 150))
-    masked = sdc.mask(table, "rank_swap", p=0.3, by="g", rng=3)
+    masked = sdc.Microdata(table, by="g").mask("rank_swap", p=0.3, rng=3)
     assert linkage(table, masked, by="g", **SWAP)["linkage"] >= 0.95
 
 
@@ -82,9 +83,9 @@ def test_swaps_are_undone_beside_a_recomputed_sum():
     x = amounts(digits=2)
     table = pl.DataFrame(x, schema=list("abcd")).with_columns(total=pl.Series(x.sum(axis=1).round(2)))
     rules = ["total == a + b + c + d"]
-    masked = sdc.mask(table, "rank_swap", p=0.2, rng=3, rules=rules)
-    found = sdc.evaluate(
-        table, masked, metrics="linkage", method="rank_swap", parameters={"p": 0.2}, rules=rules
+    masked = sdc.Microdata(table, rules=rules).mask("rank_swap", p=0.2, rng=3)
+    found = sdc.Microdata(table, rules=rules).evaluate(
+        masked, made_by=sdc.Method("rank_swap", p=0.2), metrics="linkage"
     )
     assert found["linkage"] >= 0.9
 
@@ -133,13 +134,13 @@ def test_swaps_within_strata_are_undone_where_strata_share_values():
     stratum = np.repeat(np.arange(4), 50)
     values = np.round(20 + 5 * rng.multivariate_normal(np.zeros(3), 0.5 + 0.5 * np.eye(3), 200))
     data = pl.DataFrame(values, schema=["a", "b", "c"]).with_columns(stratum=stratum)
-    masked = sdc.mask(data, "rank_swap", p=0.3, columns=["a", "b", "c"], by="stratum", rng=1)
+    masked = sdc.Microdata(data, columns=["a", "b", "c"], by="stratum").mask("rank_swap", p=0.3, rng=1)
     named = {"method": "rank_swap", "parameters": {"p": 0.3}, "metrics": "linkage"}
-    together = sdc.evaluate(data, masked, columns=["a", "b", "c"], by="stratum", **named)["linkage"]
+    together = called("evaluate", data, masked, columns=["a", "b", "c"], by="stratum", **named)["linkage"]
     parts = [
         (data.drop("stratum")[rows], masked.drop("stratum")[rows]) for rows in np.split(np.arange(200), 4)
     ]
-    apart = [sdc.evaluate(ours, theirs, **named)["linkage"] for ours, theirs in parts]
+    apart = [called("evaluate", ours, theirs, **named)["linkage"] for ours, theirs in parts]
     assert together >= 0.8 * np.mean(apart)
 
 
@@ -148,5 +149,5 @@ def test_proven_swaps_count_in_files_too_large_to_undo_them(monkeypatch):
     values = np.exp(np.random.default_rng(12).normal(size=(150, 2)))
     masked = sdc.mask(values, "rank_swap", p=0.2, rng=1)
     named = {"method": "rank_swap", "parameters": {"p": 0.2}}
-    result = sdc.evaluate(values, masked, metrics=["linkage", "linkage_sure"], **named)
+    result = called("evaluate", values, masked, metrics=["linkage", "linkage_sure"], **named)
     assert result["linkage"] == result["linkage_sure"] == 1

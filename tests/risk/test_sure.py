@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sdckit as sdc
+from calls import called
 from cases import each
 from sdckit.metrics.pair import pair_of
 from sdckit.risk.posterior import SURE
@@ -33,7 +34,7 @@ def test_groups_of_k_hide_everybody(method, missing, named):
     x[np.random.default_rng(2).random(x.shape) < missing] = np.nan
     masked = sdc.mask(x, method, k=5)
     known = {"method": method, "parameters": {"k": 5}} if named else {}
-    found = sdc.evaluate(x, masked, metrics=RISKS, **known)
+    found = called("evaluate", x, masked, metrics=RISKS, **known)
     assert found["linkage"] <= 1 / 5 + 1e-9
     assert found["linkage_sure"] == 0.0
     assert found.parts["linkage_sure"]["exposed"] == 0
@@ -48,7 +49,9 @@ def test_sure_links_are_never_more_than_all_links(method, parameters):
     x = amounts()
     for seed in range(3):
         masked = sdc.mask(x, method, rng=seed, **parameters)
-        found = sdc.evaluate(x, masked, metrics=RISKS, method=method, parameters=parameters, per_record=True)
+        found = sdc.evaluate(
+            x, masked, made_by=sdc.Method(method, **parameters), metrics=RISKS, per_record=True
+        )
         assert 0 < found["linkage_sure"] <= found["linkage"]
         chances = found.records["linkage_sure"].to_numpy()
         assert found["linkage_sure"] == pytest.approx((chances > 0.5).mean())

@@ -27,15 +27,10 @@ def panel(firms=40, months=6, seed=1):
 
 
 def measured(table, masked, percent=150, **roles):
-    return sdc.evaluate(
-        table,
+    return sdc.Microdata(table, columns=COLUMNS, unit="firm", **roles).evaluate(
         masked,
-        columns=COLUMNS,
-        unit="firm",
+        made_by=sdc.Method("noise", percent=percent),
         metrics=["linkage", "linkage_units", "linkage_sure"],
-        method="noise",
-        parameters={"percent": percent},
-        **roles,
     )
 
 
@@ -44,8 +39,8 @@ def test_months_align_the_rows_of_a_firm():
     table = panel()
     x, firm, month = table.select(COLUMNS).to_numpy(), table["firm"].to_numpy(), table["month"].to_numpy()
     for seed in range(3):
-        masked = sdc.mask(
-            table, "noise", percent=150, columns=COLUMNS, unit="firm", untouched="month", rng=seed
+        masked = sdc.Microdata(table, columns=COLUMNS, unit="firm", untouched="month").mask(
+            "noise", percent=150, rng=seed
         )
         result = measured(table, masked, untouched="month")
         found.append(result["linkage_units"])
@@ -61,7 +56,9 @@ def test_months_align_the_rows_of_a_firm():
 
 def test_firms_are_found_less_often_where_nothing_aligns_their_rows():
     table = panel()
-    masked = sdc.mask(table, "noise", percent=150, columns=COLUMNS, unit="firm", untouched="month", rng=1)
+    masked = sdc.Microdata(table, columns=COLUMNS, unit="firm", untouched="month").mask(
+        "noise", percent=150, rng=1
+    )
     told = measured(table, masked, untouched="month")
     kept = measured(table.drop("month"), masked.drop("month"))
     assert told["linkage_units"] > kept["linkage_units"] > 1 / 40
@@ -73,7 +70,7 @@ def test_firms_of_a_large_file_are_found_by_all_their_rows_together(aligned, mon
     roles = {"untouched": "month"} if aligned else {}
     table = panel(300) if aligned else panel(300).drop("month")
     percent = 60 if aligned else 30
-    masked = sdc.mask(table, "noise", percent=percent, columns=COLUMNS, unit="firm", rng=1, **roles)
+    masked = sdc.Microdata(table, columns=COLUMNS, unit="firm", **roles).mask("noise", percent=percent, rng=1)
     found = []
     for most in (ALL_ROWS, 0):
         monkeypatch.setattr("sdckit.risk.units.ALL_ROWS", most)
@@ -84,13 +81,8 @@ def test_firms_of_a_large_file_are_found_by_all_their_rows_together(aligned, mon
 
 def test_firms_of_an_unchanged_file_are_all_found():
     table = panel(20, 3)
-    found = sdc.evaluate(
-        table,
-        table,
-        columns=COLUMNS,
-        unit="firm",
-        untouched="month",
-        metrics=["linkage_units", "linkage_sure"],
+    found = sdc.Microdata(table, columns=COLUMNS, unit="firm", untouched="month").evaluate(
+        table, metrics=["linkage_units", "linkage_sure"]
     )
     assert found["linkage_units"] == found["linkage_sure"] == 1.0
 
@@ -115,14 +107,14 @@ def test_the_best_pairing_of_rows_is_that_of_trying_all(size):
 @pytest.mark.parametrize(("method", "k"), [("mdav", 12), ("individual_ranking", 20)])
 def test_rows_of_a_firm_are_found_together_where_nothing_is_drawn(method, k):
     table = panel()
-    masked = sdc.mask(table, method, k=k, columns=COLUMNS, unit="firm", untouched="month")
+    masked = sdc.Microdata(table, columns=COLUMNS, unit="firm", untouched="month").mask(method, k=k)
     profiles = {}  # he masks the file himself, and compares all months of a firm
     for firm, month, *cells in masked.select("firm", "month", *COLUMNS).iter_rows():
         profiles.setdefault(firm, {})[month] = cells
     alike = [sum(other == profiles[firm] for other in profiles.values()) for firm in masked["firm"]]
     roles = {"columns": COLUMNS, "unit": "firm", "untouched": "month"}
     metrics = ["linkage", "linkage_sure"]
-    result = sdc.evaluate(table, masked, method=method, parameters={"k": k}, metrics=metrics, **roles)
+    result = sdc.Microdata(table, **roles).evaluate(masked, made_by=sdc.Method(method, k=k), metrics=metrics)
     assert result["linkage"] >= np.mean([1 / count for count in alike]) - 1e-12
     assert result["linkage_sure"] == pytest.approx(np.mean([count == 1 for count in alike]))
 
@@ -132,11 +124,13 @@ def hidden(table, *, keep_order=False, **roles):
     roles = {"columns": COLUMNS, "drop": "firm", "untouched": "month"} | roles
     if not keep_order:
         table, roles = table.with_row_index("row"), roles | {"key": "row"}
-    masked = sdc.mask(table, "noise", percent=150, rng=1, **roles)
+    masked = sdc.Microdata(table, **roles).mask("noise", percent=150, rng=1)
     if not keep_order:
         masked = masked.with_columns(table["row"])
     metrics, parameters = ["linkage", "linkage_sure"], {"percent": 150}
-    return sdc.evaluate(table, masked, method="noise", parameters=parameters, metrics=metrics, **roles)
+    return sdc.Microdata(table, **roles).evaluate(
+        masked, made_by=sdc.Method("noise", **parameters), metrics=metrics
+    )
 
 
 def with_weight(table, weights):
@@ -184,7 +178,7 @@ def test_regions_of_many_rows_are_no_units():
 def test_searches_read_the_units_that_a_release_shows():
     table = with_weight(panel(), 1 + np.arange(40) / 7)
     roles = {"columns": COLUMNS, "drop": "firm", "untouched": "month", "unknown": "weight"}
-    original = sdc.prepare(table, **roles)
+    original = sdc.Microdata(table, **roles).original
     released = pair_of(original, table.drop("firm"))
     keep_columns(original)
     searched = Pair(original.without_table(), original.values)

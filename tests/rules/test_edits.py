@@ -75,17 +75,19 @@ def test_groups_refuse_rules_that_would_tell_their_records_apart(method):
     table = summed(20)
     said = rf"{method.name} hides records in groups, and the rule .* would distinguish them by 'total'"
     with pytest.raises(ValueError, match=said):
-        sdc.mask(table, method.name, columns=["a", "b"], rules="total = a + b")
+        sdc.Microdata(table, columns=["a", "b"], rules="total = a + b").mask(method.name)
     with pytest.raises(ValueError, match=said):
-        sdc.sweep(table, {method.name: {"k": 3}}, columns=["a", "b"], rules="total = a + b", metrics="brmae")
-    masked = sdc.mask(table, method.name, rules="total = a + b", decimals=0)
+        sdc.Microdata(table, columns=["a", "b"], rules="total = a + b").sweep(
+            {method.name: {"k": 3}}, metrics="brmae"
+        )
+    masked = sdc.Microdata(table, rules="total = a + b").mask(method.name, decimals=0)
     assert (masked["total"] == masked["a"] + masked["b"]).all()
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS.values() if m.paired_by], ids=lambda m: m.name)
 def test_given_columns_stay_whatever_the_rules_say(method):
     table = summed(30)
-    masked = sdc.mask(table, method.name, given="total", rules="total = a + b", decimals=0, rng=1)
+    masked = sdc.Microdata(table, rules="total = a + b").mask(method.name, given="total", decimals=0, rng=1)
     assert masked["total"].equals(table["total"])
     assert (masked["total"] == masked["a"] + masked["b"]).all()
     assert not masked["a"].equals(table["a"])
@@ -97,9 +99,9 @@ def test_windows_of_columns_under_rules_are_no_facts():
         PreparedTable.of(table), "rank_swap", rules="total = a + b", rng=1, parameters={"p": 0.1}
     )
     assert made.disclosure.width("all", np.zeros((50, 4)), table.columns).tolist() == [5.0] * 4
-    found = sdc.evaluate(table, made.data, disclosure=made.disclosure, metrics=["linkage"])
+    found = sdc.evaluate(table, made.data, made_by=made.disclosure, metrics=["linkage"])
     exempt = lambda _: np.array([50.0, 50.0, 5.0, 50.0])  # noqa: E731 - as a user writes it
-    stated = sdc.evaluate(table, made.data, window=exempt, metrics=["linkage"])
+    stated = sdc.evaluate(table, made.data, made_by=sdc.Method(window=exempt), metrics=["linkage"])
     pair = pair_of(PreparedOriginal.of(table), made.data)
     pair.disclose(made.disclosure)
     pair.rules, pair.window = made.disclosure.rules, 5
@@ -118,7 +120,7 @@ def test_given_columns_give_records_away(method):
     masked = sdc.mask(table, method.name, given="total", rng=1)
     known = sdc.linkage(table["total"].to_numpy(), masked["total"].to_numpy())
     made = mask_prepared(PreparedTable.of(table), method.name, rng=1, parameters={"given": "total"})
-    found = sdc.evaluate(table, made.data, disclosure=made.disclosure, metrics=["linkage"])
+    found = sdc.evaluate(table, made.data, made_by=made.disclosure, metrics=["linkage"])
     assert found["linkage"] >= known > 0.9
     swept = sdc.sweep(
         table, {method.name: {"given": [["total"], ["a", "total"]]}}, metrics=["linkage"], rng=1
@@ -182,17 +184,9 @@ def test_notes_count_cells():
 
 def test_codes_take_no_part():
     table = TABLE.with_columns(a=pl.Series([-999.0, 3.0, 5.0, 7.0]))
-    masked = sdc.mask(
-        table,
-        "noise",
-        columns=["total", "a", "b"],
-        key="id",
-        percent=90,
-        na=-999,
-        rules=["total = a + b", "a >= 0", "b >= 0"],
-        decimals="original",
-        rng=2,
-    )
+    masked = sdc.Microdata(
+        table, columns=["total", "a", "b"], key="id", na=-999, rules=["total = a + b", "a >= 0", "b >= 0"]
+    ).mask("noise", percent=90, decimals="original", rng=2)
     assert masked["a"][0] == -999
     assert (masked["a"][1:] >= 0).all()
     assert masked["total"][1:].to_list() == (masked["a"] + masked["b"])[1:].to_list()
@@ -241,17 +235,21 @@ def test_notes():
 
 def test_evaluate_counts_on_columns_that_are_not_measured():
     masked = TABLE.with_columns(a=pl.Series([1.0, 3.5, 5.0, 9.0]))
-    found = sdc.evaluate(TABLE, masked, columns=["a"], key="id", metrics="brmae", rules="total = a + b")
+    found = sdc.Microdata(TABLE, columns=["a"], key="id", rules="total = a + b").evaluate(
+        masked, metrics="brmae"
+    )
     assert found.notes == ("the rule total = a + b is broken in 2 masked records",)
-    keyed = sdc.evaluate(TABLE, masked[::-1], columns=["a"], key="id", metrics="brmae", rules="total = a + b")
+    keyed = sdc.Microdata(TABLE, columns=["a"], key="id", rules="total = a + b").evaluate(
+        masked[::-1], metrics="brmae"
+    )
     assert keyed.notes == found.notes
     rules = ["total = a + b", "discover"]
-    fine = sdc.evaluate(TABLE, TABLE, columns=["a"], key="id", metrics="brmae", rules=rules)
+    fine = sdc.Microdata(TABLE, columns=["a"], key="id", rules=rules).evaluate(TABLE, metrics="brmae")
     assert fine.notes == ()
 
 
 def test_a_sweep_says_which_rules_hold():
     table = TABLE.drop("id", "year")
-    found = sdc.sweep(table, {"mdav": {"k": [2]}}, metrics="brmae", rules=["total = a + b"])
+    found = sdc.Microdata(table, rules=["total = a + b"]).sweep({"mdav": {"k": [2]}}, metrics="brmae")
     assert found.notes == ("edit rules hold in every masked file (total = a + b)",)
     assert sdc.sweep(table, {"mdav": {"k": [2]}}, metrics="brmae").notes == ()

@@ -14,7 +14,7 @@ from cases import each
 from linkages import DIRECTIONS
 from maskings import NAN, fails, generator
 from sdckit.core.table import Table
-from sdckit.metrics.original import prepare
+from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
 from sdckit.risk.intervals import shuffled_pairs
 from sdckit.rules import discover
@@ -311,7 +311,7 @@ def test_fractions_are_exact():
 
 
 def attacked(x, y, found, name="linkage", **options):
-    return sdc.METRICS[name].score(Pair(prepare(x), y, rules=found), **options)
+    return sdc.METRICS[name].score(Pair(Original.of(x), y, rules=found), **options)
 
 
 def small_release(share=0.8):
@@ -334,6 +334,6 @@ def test_where_the_rules_hold_nothing_changes():
 
 def test_parts_and_shuffles_of_a_pair_keep_the_rules():
     x, y, found = small_release()
-    pair = Pair(prepare(x), y, rules=found)
+    pair = Pair(Original.of(x), y, rules=found)
     assert pair.take(np.arange(50)).rules is found
     assert all(other.rules is found for other in shuffled_pairs(pair))

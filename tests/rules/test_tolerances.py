@@ -15,7 +15,7 @@ from file_transport import engine
 from maskings import NAN, fails, generator
 from repairs import NAMES, check_repair
 from sdckit.engines.masking import mask_files
-from sdckit.metrics.original import prepare
+from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.publishable import guarded_values
 from sdckit.risk.distances import breaks_rules
@@ -210,9 +210,9 @@ def test_no_released_record_breaks_a_rule_beyond_its_tolerance(seed, method, tol
     listed = [((1, -1, -1), True, 0, Fraction(tolerance)), POSITIVE[1]]
     if naive.any_broken(listed, table.to_numpy()):  # rounding may have moved a total beyond its tolerance
         with pytest.warns(UserWarning, match="original itself breaks the rule"):
-            masked = sdc.mask(table, method, rules=rules, decimals="original", rng=seed)
+            masked = sdc.Microdata(table, rules=rules).mask(method, decimals="original", rng=seed)
     else:
-        masked = sdc.mask(table, method, rules=rules, decimals="original", rng=seed)
+        masked = sdc.Microdata(table, rules=rules).mask(method, decimals="original", rng=seed)
     assert not naive.any_broken(listed, masked.to_numpy())
 
 
@@ -237,10 +237,10 @@ def test_records_within_the_tolerance_are_not_corrected_by_intruders():
     x = np.column_stack([parts.sum(axis=1), parts])
     y = x + np.array([1.0, 0.0, 0.0])
     near, exact = (rules_of(text, ["x1", "x2", "x3"], x) for text in ("x1 = x2 + x3 +- 1", "x1 = x2 + x3"))
-    assert breaks_rules(Pair(prepare(x), y, rules=exact))
-    assert not breaks_rules(Pair(prepare(x), y, rules=near))
+    assert breaks_rules(Pair(Original.of(x), y, rules=exact))
+    assert not breaks_rules(Pair(Original.of(x), y, rules=near))
     assert np.array_equal(near.projected(y, np.ones(3)), y)
-    assert breaks_rules(Pair(prepare(x), y + np.array([0.5, 0.0, 0.0]), rules=near))
+    assert breaks_rules(Pair(Original.of(x), y + np.array([0.5, 0.0, 0.0]), rules=near))
 
 
 # --- elsewhere ---

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from calls import called
 from cases import each, later
 from sdckit.selection import runner
 from sdckit.selection.limits import LimitsMissed
@@ -44,12 +45,14 @@ def measured(monkeypatch):
 
 def searched(data, plan, limits, **more):
     how = {"decimals": None, "rng": SEED, "workers": 1}  # as a sweep measures
-    return sdc.recommend(data, max_risk=limits, plan=plan, **how | more)
+    return called("recommend", data, max_risk=limits, plan=plan, **how | more)
 
 
 def swept(data, plan, limits, **more):
     metrics = ["brmae", *limits]
-    found = sdc.sweep(data, plan, metrics=metrics, **{"replications": 3, "rng": SEED, "workers": 1} | more)
+    found = called(
+        "sweep", data, plan, metrics=metrics, **{"replications": 3, "rng": SEED, "workers": 1} | more
+    )
     return found.recommend(limits, decimals=None)
 
 
@@ -97,7 +100,7 @@ def test_none_is_an_answer():
     assert choice.maskings == 1 + 3, "the strongest setting of each method tells"
     assert choice.nearest.parameters in {"k=9", "percent=2"}
     with pytest.raises(LimitsMissed, match=r"no setting meets dbrl of at most 0\.01; the nearest miss is "):
-        choice.apply(frame(80))
+        choice.release()
 
 
 @pytest.mark.parametrize(("limit", "met"), [(0.9, True), (0.01, False)])
@@ -285,7 +288,7 @@ def test_what_cannot_be_searched_is_refused_before_any_work(options, text, monke
     monkeypatch.setattr(Task, "measure", lambda *_: pytest.fail("worked"))
     given_ = {"max_risk": {"dbrl": 0.3}, "plan": {"mdav": {"k": [2, 3]}}, "workers": 1} | options
     with pytest.raises((ValueError, TypeError), match=text):
-        sdc.recommend(frame(), **given_)
+        called("recommend", frame(), **given_)
 
 
 def two_columns():
@@ -312,7 +315,7 @@ def test_a_metric_that_the_data_do_not_suit_is_refused_before_any_work(data, opt
     monkeypatch.setattr(Task, "measure", lambda *_: pytest.fail("worked"))
     given_ = {"max_risk": {"dbrl": 0.3}, "plan": {"noise": {"percent": [10, 20]}}, "workers": 1} | options
     with pytest.raises(sdc.NotApplicable, match=text) as refusal:
-        sdc.recommend(data(), **given_)
+        called("recommend", data(), **given_)
     assert "\n" not in str(refusal.value)
 
 
@@ -320,7 +323,7 @@ def test_a_window_of_one_size_for_all_may_be_limited():
     plan = {"mdav": {"k": [2, 5, 10]}}
     choice = searched(frame(), plan, {"window:within=0.1": 0.9})
     assert choice.met
-    release = choice.apply(frame())
+    release = choice.release()
     assert release.evaluation["window:within=0.1"] <= 0.9
     with pytest.raises(ValueError, match=r"^window cannot be limited by itself; limit linkage"):
         searched(frame(), plan, {"window": 0.9})
@@ -334,7 +337,7 @@ def test_a_window_of_one_size_for_all_may_be_limited():
 def counts(seed, n=60):
     """Small whole numbers with many ties, prepared as variables, since they look like codes."""
     values = np.random.default_rng(seed).poisson(3, (n, 2))
-    return sdc.prepare(pl.DataFrame(values, schema=["a", "b"]), columns=["a", "b"])
+    return sdc.Microdata(pl.DataFrame(values, schema=["a", "b"]), columns=["a", "b"])
 
 
 @each("seed", range(6))
@@ -343,12 +346,12 @@ def test_the_search_judges_what_is_released_after_rounding(method, limit, seed):
     data, limits = counts(seed), {"linkage": limit}
     choice = searched(data, {method: {"k": range(2, 30)}}, limits, decimals="original")
     assert choice.met
-    release = choice.apply(data)
+    release = choice.release()
     assert release.draws == 1
-    assert all(release.data[name].dtype.is_integer() for name in data.columns)
+    assert all(release.data[name].dtype.is_integer() for name in data.original.columns)
     for metric in ("linkage", "brmae"):
         assert release.evaluation[metric] == pytest.approx(choice.point.values[metric], rel=1e-12)
-    assert sdc.evaluate(data, release.data, metrics="linkage")["linkage"] <= limit
+    assert data.evaluate(release.data, metrics="linkage")["linkage"] <= limit
 
 
 def test_rounding_changes_what_the_search_sees():
@@ -370,7 +373,7 @@ def test_every_point_of_the_search_is_that_of_the_rounded_file(decimals):
     for one in choice.points:
         masked = sdc.mask(data, "mdav", decimals=decimals, **one.setting.parameters)
         known = {"method": "mdav", "parameters": one.setting.parameters}
-        expected = sdc.evaluate(data, masked, metrics=["brmae", "dbrl", "suppressed"], **known)
+        expected = called("evaluate", data, masked, metrics=["brmae", "dbrl", "suppressed"], **known)
         assert one.values == pytest.approx({name: expected[name] for name in one.values}, rel=1e-12)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import naive_calibration as naive
 import sdckit as sdc
+from calls import called
 from cases import each
 
 ROLES = {"key": "firm", "by": "sector", "weights": "weight", "decimals": "original", "rng": 1}
@@ -18,7 +19,7 @@ def original():
 
 @pytest.fixture(scope="module")
 def masked(original):
-    return sdc.mask(original, "noise", percent=30, rules="discover", **ROLES)
+    return called("mask", original, "noise", percent=30, rules="discover", **ROLES)
 
 
 def totals_by(data, column, by):

@@ -8,6 +8,7 @@ import pytest
 
 import naive_calibration as naive
 import sdckit as sdc
+from calls import called
 from sdckit.estimation.guards import EXACT, public_rows
 from sdckit.metrics.evaluation import NOT_UNDONE
 from sdckit.record.replay import replay
@@ -33,7 +34,7 @@ def original():
 
 
 def release(original, method, **more):
-    return sdc.release(original, method, **OPTIONS | more)
+    return called("release", original, method, **OPTIONS | more)
 
 
 def sums(data, name="turnover"):
@@ -52,9 +53,7 @@ def test_what_is_handed_out_has_the_totals_and_is_what_is_measured(original, swa
         assert sums(plain.data, name) != sums(original, name)
     assert swapped.data["materials"].equals(plain.data["materials"])
     assert (swapped.rows == plain.rows).all()
-    again = sdc.evaluate(
-        original, swapped.data, metrics="brmae", disclosure=swapped, key="firm", columns=COLUMNS
-    )
+    again = sdc.Microdata(original, key="firm", columns=COLUMNS).evaluate(swapped, metrics="brmae")
     assert swapped.evaluation["brmae"] == again["brmae"] != plain.evaluation["brmae"]
     assert any(note.startswith("declared totals hold") for note in swapped.evaluation.notes)
 
@@ -69,15 +68,8 @@ def test_an_intruder_can_undo_a_calibration_so_that_the_risk_is_not_below_that_w
     inside = cells < original["turnover"].max()
     assert abs(factor - 1) > 0.001
     assert np.mean(np.rint(cells / factor)[inside] == before[inside]) > 0.9
-    alone = sdc.evaluate(
-        original,
-        swapped.data,
-        rows=swapped.rows,
-        disclosure=swapped,
-        metrics="linkage",
-        key="firm",
-        columns=COLUMNS,
-        known=OPTIONS["known"],
+    alone = sdc.Microdata(original, key="firm", columns=COLUMNS, known=OPTIONS["known"]).evaluate(
+        swapped, metrics="linkage"
     )
     assert swapped.evaluation["linkage"] == plain.evaluation["linkage"] > alone["linkage"]
     assert swapped.evaluation.meaning["linkage"].startswith(UNDONE)
@@ -132,16 +124,8 @@ def test_classes_beside_exact_totals_give_no_small_domain_away():
     texts = ["total(sales)", "total(sales) by size"]
     found = {}
     for exact in ((), ("total(sales)",)):
-        made = sdc.release(
-            data,
-            "mdav",
-            k=3,
-            columns="sales",
-            untouched="size",
-            metrics="estimates",
-            estimates=texts,
-            calibrate=exact,
-            entropy=ENTROPY,
+        made = sdc.Microdata(data, columns="sales", untouched="size", estimates=texts).release(
+            "mdav", k=3, metrics="estimates", calibrate=exact, entropy=ENTROPY
         )
         found[exact] = {(row.estimate, row.domain): row for row in public_rows(made.evaluation.estimates)}
     told = found[()]["total(sales) by size", "a"]

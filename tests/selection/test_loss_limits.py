@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from command import run
 from sdckit.cli.demo import LIMITS, MINIMISE, PLAN
 from secret_bytes import entropy
@@ -31,14 +32,14 @@ def test_a_setting_that_suppresses_much_does_not_look_cheap(gappy):
     honest = sdc.recommend(gappy, max_risk=RISKS, plan=BOTH)
     assert honest.options["gaps"] == "merge"
     assert honest.point.values["suppressed"] == 0.0
-    blind = sdc.recommend(gappy, max_risk=RISKS, plan=BOTH, missing="pairwise")
+    blind = sdc.Microdata(gappy, missing="pairwise").recommend(max_risk=RISKS, plan=BOTH)
     assert blind.options["gaps"] == "suppress"  # an explicit rule wins
     assert blind.point.values["brmae"] < honest.point.values["brmae"]
 
 
 def test_the_sentences_say_what_suppressed_cells_count(gappy):
     def second(**options):
-        return sdc.recommend(gappy, max_risk=RISKS, plan=SUPPRESS, **options).sentences[1]
+        return called("recommend", gappy, max_risk=RISKS, plan=SUPPRESS, **options).sentences[1]
 
     choice = sdc.recommend(gappy, max_risk=RISKS, plan=SUPPRESS)
     share = f"It suppresses {100 * choice.point.values['suppressed']:.2g} of 100 cells; "
@@ -51,19 +52,19 @@ def test_the_sentences_say_what_suppressed_cells_count(gappy):
 
 def test_the_release_has_the_loss_that_was_minimised(gappy):
     choice = sdc.recommend(gappy, max_risk=RISKS, plan=SUPPRESS)
-    assert choice.apply(gappy).evaluation["brmae"] == choice.point.values["brmae"]
+    assert choice.release().evaluation["brmae"] == choice.point.values["brmae"]
     masked = sdc.mask(gappy, "mdav", **choice.options)
     assert sdc.brmae(gappy, masked, missing="penalise") == choice.point.values["brmae"]
 
 
 def test_a_loss_can_be_limited(gappy):
     limits = {"max_risk": RISKS, "max_loss": {"suppressed": 0.05}}
-    choice = sdc.recommend(gappy, plan=BOTH, missing="pairwise", **limits)
+    choice = sdc.Microdata(gappy, missing="pairwise").recommend(plan=BOTH, **limits)
     assert choice.options["gaps"] == "merge"
     assert choice.limits == RISKS | {"suppressed": 0.05}
     assert "suppressed 0.0000 (limit 0.05)" in choice.sentences[0]
     assert choice.to_dict()["limits"] == choice.limits
-    found = sdc.sweep(gappy, BOTH, missing="pairwise", metrics=["brmae", *RISKS, "suppressed"])
+    found = sdc.Microdata(gappy, missing="pairwise").sweep(BOTH, metrics=["brmae", *RISKS, "suppressed"])
     again = found.recommend(limits["max_risk"], max_loss=limits["max_loss"])
     assert again.setting == choice.setting
     none = sdc.recommend(gappy, plan=SUPPRESS, **limits)
@@ -144,10 +145,10 @@ def test_the_demo_keeps_cells_and_totals():
     sample = sdc.load_sample()
     names = [name for name in sample.columns if name not in {"firm", "sector", "weight"}]
     roles = {"key": "firm", "by": "sector", "untouched": "weight", "unknown": "weight"}
-    prepared = sdc.prepare(sample, **roles)
-    assert list(prepared.columns) == names
-    choice = sdc.sweep(prepared, PLAN, rng=20).recommend(LIMITS, MINIMISE)
-    release = choice.apply(prepared, entropy=entropy(20), decimals="original")
+    prepared = sdc.Microdata(sample, **roles)
+    assert list(prepared.original.columns) == names
+    choice = prepared.sweep(PLAN, rng=20).recommend(LIMITS, MINIMISE)
+    release = choice.release(entropy=entropy(20), decimals="original")
     masked = release.data
     assert release.evaluation["suppressed"] < 0.05
     assert sum(masked.select(names).null_count().row(0)) < sum(sample.null_count().row(0)) + 0.05 * 10_000
@@ -155,5 +156,5 @@ def test_the_demo_keeps_cells_and_totals():
         before, after = sample[name].sum(), masked[name].sum()
         assert abs(after - before) < (0.35 if sample[name].null_count() else 0.03) * abs(before), name
     whole = {"key": "firm", "untouched": ["sector", "weight"]}
-    suppressing = sdc.mask(sample, "mdav", k=10, **whole, gaps="suppress")
+    suppressing = sdc.Microdata(sample, **whole).mask("mdav", k=10, gaps="suppress")
     assert sample["wages"].sum() * 0.79 > suppressing["wages"].sum()  # a fifth was lost that way

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import sdckit as sdc
+from calls import called
 from cases import each
 from sdckit.core.randomness import derived, draw_generator, secret_order
 from secret_bytes import entropy
@@ -45,7 +46,7 @@ HOW = {"method": "noise", "percent": 1, **ROLES}
 
 
 def handed_out(data=None, **more):
-    return sdc.release(survey() if data is None else data, **HOW | more)
+    return called("release", survey() if data is None else data, **HOW | more)
 
 
 def in_order(release):
@@ -95,8 +96,8 @@ def test_the_values_of_a_row_stay_together():
 
 
 def test_the_cells_are_those_of_mask():
-    masked = sdc.mask(
-        survey(), "noise", percent=1, rng=draw_generator(entropy(4), 1), decimals="original", **COLUMNS
+    masked = sdc.Microdata(survey(), **COLUMNS).mask(
+        "noise", percent=1, rng=draw_generator(entropy(4), 1), decimals="original"
     )
     published = ["place", "income", "tax"]
     assert in_order(handed_out(entropy=entropy(4))).select(published).equals(masked.select(published))
@@ -116,7 +117,7 @@ def test_the_same_entropy_gives_the_same_release_again_and_none_another():
 
 def test_each_draw_has_an_order_of_its_own():
     """The order follows from entropy and number of the draw: the last draw is repeated without the others."""
-    release = sdc.release(survey(), "mdav", k=3, entropy=entropy(7), **ROLES)
+    release = called("release", survey(), "mdav", k=3, entropy=entropy(7), **ROLES)
     orders = [secret_order(N, derived(entropy(7), f"order {draw}"), "rows") for draw in (1, 2)]
     assert np.array_equal(orders[0], release.rows)
     assert not np.array_equal(*orders)
@@ -138,7 +139,7 @@ def test_neither_key_nor_dropped_columns_are_handed_out(keep_order):
 
 
 def test_mask_keeps_the_key_and_the_order_but_nothing_that_is_dropped():
-    masked = sdc.mask(survey(), "mdav", k=3, **COLUMNS)
+    masked = sdc.Microdata(survey(), **COLUMNS).mask("mdav", k=3)
     left = ["id", "household", "place"]
     assert masked.columns == [*left, "income", "tax"]
     assert masked.select(left).equals(survey().select(left))
@@ -162,8 +163,8 @@ def test_units_get_fresh_numbers_that_keep_the_grouping():
 def test_groups_get_fresh_numbers_as_well():
     data = survey().drop("household")
     roles = COLUMNS | {"unit": None, "groups": "group"}
-    release = sdc.release(data, "mdav", k=3, **roles, metrics="brmae", entropy=entropy(1))
-    masked = sdc.mask(data, "mdav", k=3, **roles)
+    release = called("release", data, "mdav", k=3, **roles, metrics="brmae", entropy=entropy(1))
+    masked = called("mask", data, "mdav", k=3, **roles)
     pairs = pl.DataFrame({"old": masked["group"], "new": in_order(release)["group"]}).unique()
     assert pairs.height == masked["group"].n_unique() == pairs["new"].n_unique()
     assert sorted(pairs["new"]) == sorted(pairs["old"])
@@ -180,7 +181,7 @@ def test_labels_of_pandas_rows_are_not_handed_out():
     release = sdc.release(data, "mdav", k=3, entropy=entropy(1))
     assert release.data.index.equals(pd.RangeIndex(60))
     assert sdc.release(data, "mdav", k=3, keep_order=True).data.index.equals(pd.RangeIndex(60))
-    assert sdc.mask(data, "mdav", k=3, drop="c").index.equals(data.index)
+    assert sdc.Microdata(data, drop="c").mask("mdav", k=3).index.equals(data.index)
 
 
 KINDS = {
@@ -206,9 +207,9 @@ def test_every_kind_of_table_is_shuffled_and_can_be_measured_again(kind):
     )
     assert np.array_equal(np.asarray(release.data), np.asarray(kept.data)[release.rows])
     how = {"disclosure": release.disclosure, "metrics": ["brmae", "linkage"]}
-    again = sdc.evaluate(data, release.data, rows=release.rows, **how)
+    again = called("evaluate", data, release.data, rows=release.rows, **how)
     assert again.table.equals(release.evaluation.table)
-    assert sdc.evaluate(data, release.data, **how | {"disclosure": release}).table.equals(again.table)
+    assert called("evaluate", data, release.data, **how | {"disclosure": release}).table.equals(again.table)
 
 
 # --- how it is measured ---
@@ -216,11 +217,11 @@ def test_every_kind_of_table_is_shuffled_and_can_be_measured_again(kind):
 
 def test_records_follow_the_original_order():
     release = handed_out(entropy=entropy(1))
-    again = sdc.evaluate(survey(), release.data, **ROLES, rows=release.rows, per_record=True)
-    masked = sdc.mask(
-        survey(), "noise", percent=1, rng=draw_generator(entropy(1), 1), decimals="original", **COLUMNS
+    again = called("evaluate", survey(), release.data, **ROLES, rows=release.rows, per_record=True)
+    masked = sdc.Microdata(survey(), **COLUMNS).mask(
+        "noise", percent=1, rng=draw_generator(entropy(1), 1), decimals="original"
     )
-    expected = sdc.evaluate(survey(), masked, **ROLES, per_record=True)
+    expected = called("evaluate", survey(), masked, **ROLES, per_record=True)
     assert again.records.equals(expected.records)
     assert again["brmae"] == release.evaluation["brmae"] == expected["brmae"]
 
@@ -230,7 +231,7 @@ def test_a_kept_order_is_measured():
     """The file is sorted by income, so that a row's place finds its record; shuffled, it does not."""
     how = {"method": "noise", "percent": 300, "metrics": "linkage"}
     more = ROLES | how | {"untouched": [], "drop": ["secret", "place"]}
-    kept, shuffled = (sdc.release(survey(), **more, keep_order=keep) for keep in (True, False))
+    kept, shuffled = (called("release", survey(), **more, keep_order=keep) for keep in (True, False))
     assert kept.evaluation["linkage"] > 0.9
     assert shuffled.evaluation["linkage"] < 0.3
 
@@ -239,7 +240,7 @@ def test_rules_on_a_column_that_is_not_published():
     data = frame().with_columns(total=pl.col("a") + pl.col("b"))
     for role in ({"drop": "total"}, {"key": "total"}):
         how = {"columns": ["a", "b"], "rules": ["a >= 0", "total = a + b"], "metrics": "linkage"}
-        release = sdc.release(data, "noise", percent=20, **how, **role)
+        release = called("release", data, "noise", percent=20, **how, **role)
         assert release.data.columns == ["a", "b", "c"]
         assert release.evaluation["linkage"] >= 0
 

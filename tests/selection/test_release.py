@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from cases import few
 from command import put_survey
 from sdckit.selection import release as releasing
@@ -28,13 +29,13 @@ METRICS = ["brmae", "linkage", "dbrl"]
 
 def choice_of(data, method="noise", limits=None, **more):
     options = {"metrics": METRICS, "replications": 3, "rng": 4, "workers": 1} | more
-    found = sdc.sweep(data, {method: PLANS[method]}, **options)
+    found = called("sweep", data, {method: PLANS[method]}, **options)
     return found.recommend(limits or {"linkage": 0.5})
 
 
 def measured(data, release, choice, **roles):
     known = {"method": choice.method.name, "parameters": choice.parameters, "rows": release.rows}
-    return sdc.evaluate(data, release.data, metrics=METRICS, **known, **roles)
+    return called("evaluate", data, release.data, metrics=METRICS, **known, **roles)
 
 
 def unshuffled(release):
@@ -46,7 +47,7 @@ def unshuffled(release):
 @pytest.mark.parametrize("method", PLANS)
 def test_a_release_meets_its_limits_when_measured_afresh(method):
     choice = choice_of(frame(), method, {"linkage": LOOSE.get(method, 0.5)})
-    release = choice.apply(frame(), entropy=entropy(5))
+    release = choice.release(entropy=entropy(5))
     again = measured(frame(), release, choice)
     assert again["linkage"] <= choice.limits["linkage"]
     for metric in METRICS:
@@ -57,7 +58,7 @@ def test_a_release_meets_its_limits_when_measured_afresh(method):
 
 def test_the_window_of_swapping_is_known_to_the_attacker():
     choice = choice_of(frame(), "rank_swap", {"linkage": 1.0})
-    release = choice.apply(frame(), entropy=entropy(1))
+    release = choice.release(entropy=entropy(1))
     width = release.disclosure.width("all", np.zeros((60, 2)), frame().columns[:2])
     assert width.tolist() == [int(float(choice.parameters["p"]) * 60 + 1e-9)] * 2
     blind = sdc.evaluate(frame(), release.data, metrics="linkage", rows=release.rows)
@@ -76,9 +77,9 @@ KINDS = {
 @pytest.mark.parametrize("kind", few(KINDS, 1))
 def test_every_kind_of_table_gets_its_own_kind_back(kind):
     data = KINDS[kind](frame())
-    release = choice_of(data, "noise").apply(data, entropy=entropy(5))
+    release = choice_of(data, "noise").release(entropy=entropy(5))
     assert type(release.data) is type(data)
-    expected = choice_of(frame(), "noise").apply(frame(), entropy=entropy(5))
+    expected = choice_of(frame(), "noise").release(entropy=entropy(5))
     assert np.array_equal(np.asarray(release.data), expected.data.to_numpy())
     assert release.evaluation["linkage"] == expected.evaluation["linkage"]
 
@@ -86,7 +87,7 @@ def test_every_kind_of_table_gets_its_own_kind_back(kind):
 def test_the_data_handed_in_are_left_alone():
     data = frame().to_numpy()
     before = data.copy()
-    choice_of(data).apply(data, entropy=entropy(5))
+    choice_of(data).release(entropy=entropy(5))
     assert np.array_equal(data, before)
 
 
@@ -96,7 +97,7 @@ def test_roles_are_those_of_the_sweep(tmp_path):
     roles = {"key": "id", "weights": "weight", "by": "region", "columns": ["income", "age"]}
     roles |= {"unknown": ["weight", "rooms"]}  # which nearly every record has its own value of
     choice = choice_of(data, "mdav", {"linkage": 0.6}, **roles)
-    release = choice.apply(data, entropy=entropy(5))
+    release = choice.release(entropy=entropy(5))
     left = ["grade", "region", "weight", "rooms"]
     assert unshuffled(release).select(left).equals(data.select(left))
     assert "id" not in release.data.columns
@@ -113,15 +114,15 @@ def test_roles_are_those_of_the_sweep(tmp_path):
 @pytest.mark.long
 def test_weights_may_be_an_array_and_not_a_column():
     weights = np.random.default_rng(3).uniform(1, 9, 60)
-    release = choice_of(frame(), "mdav", weights=weights).apply(frame())
-    other = choice_of(frame(), "mdav").apply(frame())
+    release = choice_of(frame(), "mdav", weights=weights).release()
+    other = choice_of(frame(), "mdav").release()
     assert unshuffled(release).equals(unshuffled(other))
     assert release.evaluation["brmae"] != other.evaluation["brmae"]
 
 
 def test_codes_of_missing_cells_stay_where_they_are():
     data = frame().with_columns(a=pl.when(pl.arange(60) % 7 == 0).then(-9.0).otherwise(pl.col("a")))
-    release = choice_of(data, "noise", na=-9).apply(data, entropy=entropy(5))
+    release = choice_of(data, "noise", na=-9).release(entropy=entropy(5))
     assert ((unshuffled(release)["a"] == -9) == (data["a"] == -9)).all()
     assert release.evaluation.table.filter(metric="brmae", variable="a")["n_used"].item() == 51
 
@@ -129,16 +130,16 @@ def test_codes_of_missing_cells_stay_where_they_are():
 @pytest.mark.long
 def test_rules_for_ties_and_missing_cells_are_those_of_the_sweep():
     data = frame().with_columns((pl.all() / 100).round() * 100)
-    data, how = sdc.prepare(data, columns=data.columns), {"ties": "min", "missing": "penalise"}  # not codes
+    how = {"ties": "min", "missing": "penalise", "columns": data.columns}  # no codes
     choice = choice_of(data, "mdav", {"linkage": 0.9}, **how)
-    release = choice.apply(data)
+    release = choice.release()
     assert release.evaluation["brmae"] == measured(data, release, choice, **how)["brmae"]
     assert release.evaluation["brmae"] != measured(data, release, choice)["brmae"]
 
 
 def test_decimals_are_rounded_before_the_release_is_measured():
     choice = choice_of(frame(), "noise")
-    release = choice.apply(frame(), entropy=entropy(5), decimals=0)
+    release = choice.release(entropy=entropy(5), decimals=0)
     assert (release.data["a"] == release.data["a"].round(0)).all()
     assert release.evaluation["brmae"] == measured(frame(), release, choice)["brmae"]
 
@@ -148,7 +149,7 @@ def test_metrics_of_the_choice_are_measured_even_where_they_are_no_default():
     choice = sdc.sweep(frame(), {"noise": PLANS["noise"]}, metrics=metrics, rng=4, workers=1).recommend(
         {"rmdid": 0.9}, "il_variables"
     )
-    release = choice.apply(frame(), entropy=entropy(2))
+    release = choice.release(entropy=entropy(2))
     assert release.evaluation["rmdid"] <= 0.9
     assert {"il_variables", "rmdid", "brmae", "linkage"} <= set(release.evaluation.meaning)
 
@@ -180,7 +181,7 @@ def drawn(monkeypatch):
 def test_a_draw_that_misses_is_drawn_again_and_counted(drawn, missed):
     risks, seen = drawn
     risks += [0.51] * missed
-    release = choice_of(frame()).apply(frame(), entropy=entropy(5))
+    release = choice_of(frame()).release(entropy=entropy(5))
     assert release.draws == missed + 1 == len(seen)
     assert np.array_equal(seen[-1], unshuffled(release).to_numpy())
     assert len({draw.tobytes() for draw in seen}) == len(seen), "each draw is another one"
@@ -192,7 +193,7 @@ def test_after_the_last_draw_nothing_is_handed_out(drawn, tries):
     risks += [0.50001] * 100
     often = f"in all of {tries} draws" if tries > 1 else "in the one table drawn"
     with pytest.raises(LimitsMissed, match=rf"missed linkage of at most 0.5 {often}, so nothing is rel"):
-        choice_of(frame()).apply(frame(), entropy=entropy(5), tries=tries)
+        choice_of(frame()).release(entropy=entropy(5), tries=tries)
     assert len(seen) == tries
 
 
@@ -200,14 +201,14 @@ def test_a_method_without_draws_is_tried_once(drawn):
     risks, seen = drawn
     risks += [0.9] * 100
     with pytest.raises(LimitsMissed, match=r"in the one table drawn, so nothing is released; allow more"):
-        choice_of(frame(), "mdav").apply(frame())
+        choice_of(frame(), "mdav").release()
     assert len(seen) == 1
 
 
 def test_a_risk_exactly_at_its_limit_meets_it_and_one_without_a_value_does_not(drawn):
     risks, seen = drawn
     risks += [None, float("nan"), 0.5]
-    assert choice_of(frame()).apply(frame(), entropy=entropy(5)).draws == 3
+    assert choice_of(frame()).release(entropy=entropy(5)).draws == 3
     assert len(seen) == 3
 
 
@@ -225,7 +226,7 @@ def test_real_draws_that_miss_are_drawn_again():
     choice = choose(lines, limit, "brmae", conditions=found.conditions)
     draws = []
     for seed in range(12):
-        release = choice.apply(data, entropy=entropy(seed), tries=100)
+        release = choice.release(entropy=entropy(seed), tries=100)
         assert sdc.evaluate(data, release.data, metrics="dbrl", rows=release.rows)["dbrl"] <= limit["dbrl"]
         draws.append(release.draws)
     assert max(draws) > 1
@@ -234,7 +235,7 @@ def test_real_draws_that_miss_are_drawn_again():
 
 def test_the_same_seed_gives_the_same_release():
     choice = choice_of(frame())
-    one, again, other = (choice.apply(frame(), entropy=entropy(seed)).data for seed in (5, 5, 6))
+    one, again, other = (choice.release(entropy=entropy(seed)).data for seed in (5, 5, 6))
     assert one.equals(again)
     assert not one.equals(other)
 
@@ -243,11 +244,11 @@ def test_nothing_is_masked_where_no_setting_met():
     choice = choice_of(frame(), "noise", {"linkage": 0.0})
     assert not choice.met
     with pytest.raises(LimitsMissed, match=r"^no setting meets linkage of at most 0; the nearest miss is no"):
-        choice.apply(frame(), entropy=entropy(1))
+        choice.release(entropy=entropy(1))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("tries", [0, -1, 2.5, "many"])
 def test_tries_are_counted(tries):
     with pytest.raises(ValueError, match=r"tries is .*; give a whole number of at least 1"):
-        choice_of(frame()).apply(frame(), entropy=entropy(5), tries=tries)
+        choice_of(frame()).release(entropy=entropy(5), tries=tries)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from sdckit.core.randomness import draw_generator
 from sdckit.record.publish import ReleaseFile, publish
 from sdckit.selection.release import ReleasePlan, make_release
@@ -32,7 +33,7 @@ def test_a_release_is_the_masked_table_and_its_evaluation():
     masked = sdc.mask(frame(), "rank_swap", p=0.2, rng=draw_generator(entropy(3), 1), decimals="original")
     assert in_order(release).equals(masked)
     known = {"method": "rank_swap", "parameters": {"p": 0.2}}
-    again = sdc.evaluate(frame(), masked, metrics=["brmae", "linkage"], **known)
+    again = called("evaluate", frame(), masked, metrics=["brmae", "linkage"], **known)
     assert release.evaluation.table.equals(again.table)
     assert release.disclosure.parameters["p"] == 0.2
     assert (release.draws, release.warnings) == (1, ())
@@ -42,8 +43,8 @@ def test_a_release_is_the_masked_table_and_its_evaluation():
 @pytest.mark.filterwarnings("ignore:rows of .* stand for no original record")
 def test_cells_beside_masked_ones_come_from_the_numbered_row(method):
     data = frame().with_columns(place=pl.arange(60))
-    release = sdc.release(
-        data, method, columns=["a", "b"], untouched=["c", "place"], entropy=entropy(3), metrics="ks"
+    release = sdc.Microdata(data, columns=["a", "b"], untouched=["c", "place"]).release(
+        method, entropy=entropy(3), metrics="ks"
     )
     assert release.disclosure.paired == (method in {"noise", "mdav"})
     assert release.data["place"].to_list() == release.rows.tolist() != list(range(60))
@@ -52,17 +53,19 @@ def test_cells_beside_masked_ones_come_from_the_numbered_row(method):
 def test_the_key_and_the_weights_are_left_alone():
     data = frame(60).with_columns(id=np.arange(60), w=np.linspace(1.0, 2.0, 60))
     how = {"key": "id", "weights": "w", "unknown": "w", "metrics": "brmae"}
-    release = sdc.release(data, "mdav", k=5, **how)
+    release = called("release", data, "mdav", k=5, **how)
     assert in_order(release).select("w").equals(data.select("w"))
     assert "id" not in release.data.columns
-    again = sdc.evaluate(data, release.data, **how, rows=release.rows)
+    again = called("evaluate", data, release.data, **how, rows=release.rows)
     assert release.evaluation["brmae"] == again["brmae"]
-    array = sdc.release(frame(60), "mdav", k=5, weights=data["w"].to_numpy(), metrics="brmae")
+    array = sdc.Microdata(frame(60), weights=data["w"].to_numpy()).release("mdav", k=5, metrics="brmae")
     assert array.evaluation["brmae"] == again["brmae"]
 
 
 def test_notes_of_the_masking_stand_beside_those_of_the_measures():
-    release = sdc.release(frame(), "noise", percent=20, rules="a >= 0", entropy=entropy(1), metrics="brmae")
+    release = sdc.Microdata(frame(), rules="a >= 0").release(
+        "noise", percent=20, entropy=entropy(1), metrics="brmae"
+    )
     assert any(note.startswith("edit rules hold in every record") for note in release.evaluation.notes)
 
 
@@ -165,9 +168,9 @@ def test_a_report_that_fails_leaves_no_file(tmp_path):
         raise OSError("no room for a report")
 
     with pytest.raises(OSError, match="no room"):
-        make_release(plan, sdc.prepare(frame()), hand_out=partial(publish, file, report=refuse))
+        make_release(plan, sdc.Microdata(frame()).original, hand_out=partial(publish, file, report=refuse))
     assert not list(tmp_path.iterdir())
-    release, _ = make_release(plan, sdc.prepare(frame()), hand_out=partial(publish, file))
+    release, _ = make_release(plan, sdc.Microdata(frame()).original, hand_out=partial(publish, file))
     assert pl.read_csv(tmp_path / "out.csv").equals(release.data)
 
 
@@ -181,11 +184,11 @@ def test_given_columns_of_any_name_survive_a_search(names, search):
     plan = {"shuffle": {"given": [names]}}
     limits, how = {"linkage": 1.0, "linkage_sure": 1.0}, {"rng": 1, "workers": 1}
     if search == "recommend":
-        choice = sdc.recommend(odd(), max_risk=limits, plan=plan, **how)
+        choice = called("recommend", odd(), max_risk=limits, plan=plan, **how)
     else:
-        choice = sdc.sweep(odd(), plan, metrics=["brmae", *limits], **how).recommend(limits)
+        choice = called("sweep", odd(), plan, metrics=["brmae", *limits], **how).recommend(limits)
     assert choice.point.setting.parameters == choice.parameters == {"given": tuple(names)}
-    release = choice.apply(odd(), entropy=entropy(2))
+    release = choice.release(entropy=entropy(2))
     assert in_order(release).select(names).equals(odd().select(names))
     assert release.disclosure.parameters["given"] == tuple(names)
     assert not in_order(release).drop(names).equals(odd().drop(names))
@@ -199,14 +202,16 @@ def test_numbers_by_column_of_any_name_survive_a_search(name):
     choice = sdc.recommend(odd(), max_risk={"linkage": 0.9}, plan=plan, decimals=None, rng=1, workers=1)
     assert choice.parameters == {"k": 2, "variable_weights": {name: 4.0}}
     expected = sdc.mask(odd(), "mdav", k=2, variable_weights={name: 4.0})
-    assert in_order(choice.apply(odd())).equals(expected)
+    assert in_order(choice.release()).equals(expected)
 
 
 @pytest.mark.long
 def test_strata_of_any_name_survive_a_search():
     data = odd().with_columns(pl.Series("x, y", ["p, q", 'r "s"'] * 30))
-    choice = sdc.recommend(data, max_risk={"linkage": 0.9}, plan={"mdav": None}, by="x, y", workers=1)
-    release = choice.apply(data)
+    choice = sdc.Microdata(data, by="x, y").recommend(
+        max_risk={"linkage": 0.9}, plan={"mdav": None}, workers=1
+    )
+    release = choice.release()
     assert release.disclosure.by == ("x, y",)
     assert release.evaluation["linkage"] == choice.point.values["linkage"]
 
@@ -216,13 +221,15 @@ def with_identifier():
 
 
 def searched(**more):
-    return sdc.recommend(with_identifier(), max_risk={"dbrl": 0.9}, plan={"mdav": {"k": [3, 5]}}, **more)
+    return called(
+        "recommend", with_identifier(), max_risk={"dbrl": 0.9}, plan={"mdav": {"k": [3, 5]}}, **more
+    )
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda **more: sdc.sweep(with_identifier(), {"mdav": {"k": [3]}}, metrics=["brmae"], **more),
+        lambda **more: called("sweep", with_identifier(), {"mdav": {"k": [3]}}, metrics=["brmae"], **more),
         searched,
     ],
 )
@@ -239,7 +246,7 @@ def test_sweeps_and_searches_keep_their_warnings_and_report_progress(call):
 def test_a_choice_reports_the_progress_of_its_release():
     seen = []
     choice = searched(key="person_id", workers=1)
-    choice.apply(with_identifier(), progress=lambda *step: seen.append(step))
+    choice.release(progress=lambda *step: seen.append(step))
     assert seen
 
 
@@ -275,11 +282,13 @@ def whole():
 def test_what_a_search_leads_to_is_rounded_as_the_original(search):
     plan, limits, how = {"mdav": {"k": [3, 4]}}, {"linkage": 0.5}, {"rng": 1, "workers": 1}
     if search == "recommend":
-        choices = [sdc.recommend(whole(), max_risk=limits, plan=plan, **how, **more) for more in ({}, PLAIN)]
+        choices = [
+            called("recommend", whole(), max_risk=limits, plan=plan, **how, **more) for more in ({}, PLAIN)
+        ]
     else:
-        found = sdc.sweep(whole(), plan, metrics=["brmae", "linkage"], **how)
+        found = called("sweep", whole(), plan, metrics=["brmae", "linkage"], **how)
         choices = [found.recommend(limits, **more) for more in ({}, PLAIN)]
-    rounded, plain = (choice.apply(whole(), entropy=entropy(2)).data for choice in choices)
+    rounded, plain = (choice.release(entropy=entropy(2)).data for choice in choices)
     assert rounded.schema == whole().schema
     assert (rounded["rent"] * 4 % 1 == 0).all()
     assert plain["age"].dtype == pl.Float64

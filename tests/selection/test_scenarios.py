@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from calls import called
 from sdckit.core.registry import metrics_named
 from sdckit.core.scenarios import checked_scenarios
 from sdckit.metrics.original import Original
@@ -40,15 +41,15 @@ def towns(limit, *more):
 
 
 def test_a_scenario_is_measured_as_if_known_were_given(survey):
-    masked = sdc.mask(survey, "mdav", k=5, columns=["income", "wealth"], untouched=["sex", "town"])
+    masked = sdc.Microdata(survey, columns=["income", "wealth"], untouched=["sex", "town"]).mask("mdav", k=5)
     how = {"method": "mdav", "parameters": {"k": 5}, "metrics": "linkage"}
     scenarios = PRESS | {"all": {"known": survey.columns}}
-    found = sdc.evaluate(survey, masked, **ROLES, **how, scenarios=scenarios)
+    found = called("evaluate", survey, masked, **ROLES, **how, intruders=scenarios)
     plain = {name: ROLES[name] for name in ("columns", "untouched")}
     for name, entry in scenarios.items():
-        alone = sdc.evaluate(survey, masked, **plain, **how, known=entry["known"])
+        alone = called("evaluate", survey, masked, **plain, **how, known=entry["known"])
         assert found[f"linkage ({name})"] == alone["linkage"]
-    assert found["linkage"] == sdc.evaluate(survey, masked, **ROLES, **how)["linkage"]
+    assert found["linkage"] == called("evaluate", survey, masked, **ROLES, **how)["linkage"]
     assert found.scenarios.select("scenario", "known", "metric", "limit", "met").rows() == [
         ("press", "income, sex", "linkage", 0.05, found["linkage (press)"] <= 0.05),
         ("all", "income, wealth, sex, town", "linkage", None, None),
@@ -57,21 +58,23 @@ def test_a_scenario_is_measured_as_if_known_were_given(survey):
 
 
 def test_a_scenario_may_know_what_the_default_intruder_does_not(survey):
-    masked = sdc.mask(survey, "mdav", k=5, columns=["income", "wealth"], untouched=["sex", "town"])
+    masked = sdc.Microdata(survey, columns=["income", "wealth"], untouched=["sex", "town"]).mask("mdav", k=5)
     roles = {"columns": ["income", "wealth"], "untouched": ["sex", "town"], "unknown": ["town"]}
-    found = sdc.evaluate(survey, masked, **roles, metrics="linkage", scenarios={"b": {"known": ["town"]}})
+    found = called(
+        "evaluate", survey, masked, **roles, metrics="linkage", intruders={"b": {"known": ["town"]}}
+    )
     assert found["linkage (b)"] == pytest.approx(survey["town"].n_unique() / survey.height)
 
 
 def test_a_recommendation_meets_the_limits_of_all_scenarios(survey):
     plan, roles = {"mdav": {"k": range(2, 31)}}, {**ROLES, "rng": 1, "workers": 1}
-    plain = sdc.recommend(survey, max_risk={"linkage": 0.3}, plan=plan, **roles)
-    choice = sdc.recommend(survey, max_risk={"linkage": 0.3}, plan=plan, scenarios=PRESS, **roles)
+    plain = called("recommend", survey, max_risk={"linkage": 0.3}, plan=plan, **roles)
+    choice = called("recommend", survey, max_risk={"linkage": 0.3}, plan=plan, intruders=PRESS, **roles)
     assert choice.limits == {"linkage": 0.3, "linkage_sure": 0.03, "linkage (press)": 0.05}
     assert choice.binding == ("linkage (press)",)
     assert "linkage (press)" in choice.sentences[0]
     assert choice.parameters["k"] > plain.parameters["k"]
-    release = choice.apply(survey)
+    release = choice.release()
     assert release.evaluation["linkage (press)"] <= 0.05
     assert release.evaluation["linkage (press)"] == choice.point.values["linkage (press)"]
     assert release.evaluation.scenarios["met"].to_list() == [True]
@@ -79,30 +82,30 @@ def test_a_recommendation_meets_the_limits_of_all_scenarios(survey):
 
 def test_a_release_that_misses_a_scenario_is_not_handed_out(survey):
     options = {"k": 8, **ROLES, "max_risk": {"linkage": 0.3}}
-    assert sdc.release(survey, "mdav", **options).evaluation["linkage"] <= 0.3
+    assert called("release", survey, "mdav", **options).evaluation["linkage"] <= 0.3
     with pytest.raises(
         LimitsMissed, match=r"missed linkage of at most 0.3 and .*linkage \(press\) of at most"
     ):
-        sdc.release(survey, "mdav", **options, scenarios=PRESS)
+        called("release", survey, "mdav", **options, intruders=PRESS)
 
 
 def test_the_floor_of_each_scenario_is_checked_before_the_search(survey):
     with pytest.raises(LimitsMissed, match=r"scenario neighbours: no masking meets linkage of at most 0.1"):
-        sdc.recommend(survey, max_risk={"linkage": 0.5}, scenarios=towns(0.1), **ROLES)
+        sdc.Microdata(survey, intruders=towns(0.1), **ROLES).recommend(max_risk={"linkage": 0.5})
 
 
 @pytest.mark.long
 def test_scenarios_within_strata(survey):
     roles = {**ROLES, "by": "sex", "untouched": ["town"], "workers": 1, "rng": 1}
     plan = {"mdav": {"k": [3, 10, 20]}}
-    choice = sdc.recommend(survey, max_risk={"linkage": 0.5}, plan=plan, scenarios=PRESS, **roles)
-    release = choice.apply(survey)
+    choice = called("recommend", survey, max_risk={"linkage": 0.5}, plan=plan, intruders=PRESS, **roles)
+    release = choice.release()
     assert release.evaluation["linkage (press)"] == pytest.approx(choice.point.values["linkage (press)"])
 
 
 def test_another_process_measures_the_same(survey):
     original = Original.of(survey, **ROLES)
-    conditions = Conditions.of(original, scenarios=checked_scenarios(PRESS | towns(0.9, "income")))
+    conditions = Conditions(original, scenarios=checked_scenarios(PRESS | towns(0.9, "income")))
     options = {
         "metrics": metrics_named(["linkage"]),
         "draws": "common",
@@ -143,20 +146,22 @@ def test_bad_scenarios_get_one_line(survey, entry, text):
     data = survey.with_columns(id=rows, home=rows // 2)
     roles = {"columns": ["income"], "key": "id", "unit": "home", "drop": ["wealth"]}
     with pytest.raises(ValueError, match=text):
-        sdc.evaluate(data, data.drop("wealth"), **roles, metrics="linkage", scenarios={"a": entry})
+        called("evaluate", data, data.drop("wealth"), **roles, metrics="linkage", intruders={"a": entry})
 
 
 def test_a_scenario_without_a_limit_is_no_condition(survey):
     with pytest.raises(ValueError, match="scenario 'a' has no limit; give it one, such as linkage"):
-        sdc.recommend(survey, max_risk={"linkage": 0.5}, scenarios={"a": {"known": ["sex"]}}, **ROLES)
+        sdc.Microdata(survey, intruders={"a": {"known": ["sex"]}}, **ROLES).recommend(
+            max_risk={"linkage": 0.5}
+        )
 
 
 @pytest.mark.parametrize("given", [["press"], {"press": ["sex"]}])
 def test_scenarios_are_a_dict_of_dicts(survey, given):
     with pytest.raises(TypeError, match="give a dict such as"):
-        sdc.evaluate(survey, survey, scenarios=given, **ROLES)
+        sdc.Microdata(survey, intruders=given, **ROLES).evaluate(survey)
 
 
 def test_scenarios_are_for_one_release(survey):
     with pytest.raises(ValueError, match="scenarios are for one release and together is True; leave one"):
-        sdc.evaluate(survey, [survey, survey], together=True, scenarios=PRESS, **ROLES)
+        sdc.Microdata(survey, intruders=PRESS, **ROLES).evaluate([survey, survey], together=True)

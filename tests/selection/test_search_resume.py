@@ -13,6 +13,7 @@ import pytest
 
 import command
 import sdckit as sdc
+from calls import called
 from sdckit.metrics.evaluation_result import FIGURES
 from sdckit.selection.runner import CELLS, README, SEARCH_PLAN, WARNING
 from sdckit.selection.task import Task
@@ -46,7 +47,7 @@ def measured(monkeypatch):
 
 def searched(data=None, **more):
     options = {"max_risk": LIMITS, "plan": PLAN, "rng": 3, "workers": 1} | more
-    return sdc.recommend(frame() if data is None else data, **options)
+    return called("recommend", frame() if data is None else data, **options)
 
 
 def test_a_stopped_search_continues_and_gives_the_same_answer(tmp_path, measured):

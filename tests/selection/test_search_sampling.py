@@ -85,13 +85,13 @@ def test_a_setting_is_judged_by_the_upper_end_of_its_estimate():
     assert replace(point, upper={}).meets({"linkage": 0.1})
 
 
-def test_the_release_is_measured_on_all_records_and_refused_if_it_misses_the_limit(choices, amounts):
-    release = choices[1].apply(amounts, entropy=entropy(2))
+def test_the_release_is_measured_on_all_records_and_refused_if_it_misses_the_limit(choices):
+    release = choices[1].release(entropy=entropy(2))
     assert release.evaluation["linkage"] <= 0.15
     assert release.evaluation.table["ci_high"].null_count() == release.evaluation.table.height
     strict = replace(choices[1], limits={"linkage": 0.01})
     with pytest.raises(LimitsMissed, match="so nothing is released"):
-        strict.apply(amounts, entropy=entropy(2), tries=2)
+        strict.release(entropy=entropy(2), tries=2)
 
 
 def test_a_limit_is_missed_by_an_estimate_whose_upper_end_exceeds_it(amounts):

@@ -35,14 +35,14 @@ def test_other_grids_stay_whole(found):
 def test_recommend_works_on_few_records(plan):
     choice = sdc.recommend(frame(SMALL), max_risk={"dbrl": 0.5}, plan=plan, rng=1, workers=1)
     assert choice.met
-    release = choice.apply(frame(SMALL), entropy=entropy(1))
+    release = choice.release(entropy=entropy(1))
     assert release.evaluation["dbrl"] <= 0.5
     assert all(point.setting.options["k"] <= SMALL for point in choice.points if point.method == "mdav")
 
 
 def test_the_smallest_stratum_ends_the_grid():
     data = frame(40).with_columns(g=pl.Series(["a"] * 33 + ["b"] * 7))
-    table = sdc.sweep(data, "mdav", by="g", metrics="brmae", workers=1).table
+    table = sdc.Microdata(data, by="g").sweep("mdav", metrics="brmae", workers=1).table
     assert table["setting"].max() == 7
 
 
@@ -58,7 +58,7 @@ def test_a_group_size_that_was_asked_for_is_refused(k):
 def test_a_search_that_a_small_stratum_ends_names_it(grid):
     """With and without a grid: no stronger setting would help, since the stratum has none."""
     data = frame(40).with_columns(g=pl.Series(["a"] * 37 + ["tiny"] * 3))
-    choice = sdc.recommend(data, max_risk={"dbrl": 0.01}, plan={"mdav": grid}, by="g", workers=1)
+    choice = sdc.Microdata(data, by="g").recommend(max_risk={"dbrl": 0.01}, plan={"mdav": grid}, workers=1)
     (sentence,) = choice.sentences
     assert not choice.met
     assert "stratum 'tiny' has 3 records, fewer than k = 4" in sentence
@@ -77,7 +77,7 @@ def test_a_usual_grid_of_which_nothing_is_left_is_refused():
     data = frame(5).with_columns(g=pl.Series(["a"] * 4 + ["b"]))
     refusal = r"^stratum '[ab]' has \d records?, fewer than k = \d+ of mdav; lower k or merge strata$"
     with pytest.raises(ValueError, match=refusal):
-        sdc.sweep(data, "mdav", by="g", workers=1)
+        sdc.Microdata(data, by="g").sweep("mdav", workers=1)
 
 
 def test_the_commands_work_on_few_records(tmp_path):

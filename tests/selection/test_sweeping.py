@@ -10,6 +10,7 @@ from polars.testing import assert_frame_equal
 
 import command
 import sdckit as sdc
+from calls import called
 from sdckit.core.randomness import stream_generator
 from sdckit.metrics.evaluation_result import FIGURES, SCHEMA
 from sdckit.selection.plan import runs_of, settings_of
@@ -32,7 +33,7 @@ def rebuilt(data, plan, *, replications=3, draws="common", **roles):
     """(run, masked file) of a sweep, masked once more, each from its own stream."""
     for run in runs_of(settings_of(plan), replications):
         rng = stream_generator(11, run.stream(draws))
-        yield run, sdc.mask(data, run.setting.method.name, rng=rng, **roles, **run.setting.options)
+        yield run, sdc.Microdata(data, **roles).mask(run.setting.method.name, rng=rng, **run.setting.options)
 
 
 # --- the numbers ---
@@ -44,7 +45,7 @@ def assert_same_as_evaluate(found, data, plan, *, draws="common", replications=3
     for run, masked in rebuilt(data, plan, draws=draws, replications=replications, **roles):
         name, setting = run.setting.method.name, run.setting.text
         known = {"method": name, "parameters": run.setting.options}
-        expected = sdc.evaluate(data, masked, **known, **roles, **options).table
+        expected = called("evaluate", data, masked, **known, **roles, **options).table
         ours = found.table.filter(method=name, parameters=setting, replication=run.replication)
         order = ["metric", "stratum", "variable"]
         by_law = expected.filter(pl.col("metric").is_in(BY_LAW)).join(ours, on=order)
@@ -145,8 +146,6 @@ KINDS = {
     "pandas": lambda data: data.to_pandas(),
     "pyarrow": lambda data: data.to_arrow(),
     "numpy": lambda data: data.to_numpy(),
-    "prepared": sdc.prepare,
-    "prepared pandas": lambda data: sdc.prepare(data.to_pandas()),
 }
 
 
@@ -157,20 +156,11 @@ def test_every_kind_of_table_gives_the_same_numbers(kind):
     assert swept(data, per_variable=kind != "numpy").table.equals(expected)
 
 
-def test_prepared_data_keep_their_weights_and_strata(tmp_path):
+def test_weights_are_a_column_or_numbers(tmp_path):
     data, roles = survey(tmp_path), {"by": "region", "weights": "weight"}
     expected = swept(data, **roles).table
-    prepared = sdc.prepare(data, columns=NAMES, weights="weight")
-    assert swept(prepared, by="region").table.equals(expected)
-    assert swept(sdc.prepare(data, columns=NAMES), **roles).table.equals(expected)
-    assert swept(
-        sdc.prepare(data, columns=NAMES), by="region", weights=data["weight"].to_numpy()
-    ).table.equals(expected)
-    with pytest.raises(
-        ValueError,
-        match="prepared with columns income, age, rooms and columns is now age; name its columns when",
-    ):
-        swept(prepared, columns=["age"])
+    numbers = {"weights": data["weight"].to_numpy(), "columns": NAMES, "unknown": "weight"}
+    assert swept(data, **roles | numbers).table.equals(expected)
 
 
 def test_the_original_is_left_alone():

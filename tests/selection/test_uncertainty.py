@@ -58,7 +58,7 @@ def test_the_risk_of_a_released_file_is_that_of_the_file_and_has_no_interval():
     data = frame(60)
     plan = {"noise": {"percent": [20, PERCENT, 120]}}
     choice = sdc.recommend(data, max_risk={"dbrl": 0.4}, plan=plan, rng=3, workers=1)
-    releases = [choice.apply(data, entropy=entropy(seed)) for seed in range(6)]
+    releases = [choice.release(entropy=entropy(seed)) for seed in range(6)]
     for release in releases:
         row = release.evaluation.summary.row(
             release.evaluation.summary["metric"].to_list().index("dbrl"), named=True

@@ -147,9 +147,7 @@ def plan_of_panel(
     """Return the plan by which a job would release a setting, with its limits, and the loss to keep small."""
     options = opened.search_options()
     names = ("rules", "ties", "missing", "decimals")
-    conditions = Conditions.of(
-        original, scenarios=opened.intruders(), **{name: options[name] for name in names}
-    )
+    conditions = Conditions(original, scenarios=opened.intruders(), **{name: options[name] for name in names})
     minimise = registry.current_name(options["minimise"])
     plan = plan_of_search(
         conditions,

@@ -11,7 +11,7 @@ from sdckit.core.scenarios import SURE
 from sdckit.core.text import number
 from sdckit.io import datasets, files
 from sdckit.io.atomic import check_folder, fill_folder, sha256_of
-from sdckit.metrics.original import prepare
+from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_of
 from sdckit.record.publish import Origin, ReleaseFile, publish
 from sdckit.record.store import Store
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.metrics.evaluation_result import Evaluation
-    from sdckit.metrics.original import Original
     from sdckit.selection.choice import Choice
     from sdckit.selection.release import Release, ReleasePlan
     from sdckit.selection.sweep_result import Sweep
@@ -49,7 +48,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     """Mask the sample with 20 settings, choose one, release and report; on an error no file is left."""
     check_folder(folder, MARK)
     original = datasets.load_sample()
-    prepared = prepare(original, **ROLES)
+    prepared = Original.of(original, **ROLES)
     variables = prepared.columns
     found = Microdata(prepared, name="sample").sweep(PLAN, rng=SEED)
     choice = found.recommend(LIMITS, MINIMISE)

@@ -15,8 +15,6 @@ from sdckit.core import cells, notebook
 from sdckit.core.cells import Uniques, cell_numbers, class_numbers, uniques_of
 from sdckit.core.guesses import guess_columns
 from sdckit.core.recode import Recoding, recode_column, recode_columns
-from sdckit.core.roles import Roles, asked_roles
-from sdckit.core.table import Table
 from sdckit.core.text import shortened
 
 if TYPE_CHECKING:
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from sdckit.arrays import Ints
     from sdckit.core.guesses import Guess
     from sdckit.core.prepared import PreparedTable
+    from sdckit.core.roles import Roles
+    from sdckit.core.table import Table
 
 
 RAISED = 0.01  # rise of the floor from which survey weights are named by themselves
@@ -424,48 +424,6 @@ class Description:
             "options": self.options,
             "notes": list(self.notes),
         }
-
-
-def describe(
-    data: Any,
-    *,
-    columns: str | Sequence[str] | None = None,
-    key: str | Sequence[str] | None = None,
-    weights: str | None = None,
-    by: str | Sequence[str] | None = None,
-    na: Any = None,
-    untouched: str | Sequence[str] | None = None,
-    known: str | Sequence[str] | None = None,
-    unknown: str | Sequence[str] | None = None,
-    confidential: str | Sequence[str] | None = None,
-    unit: str | None = None,
-    drop: str | Sequence[str] | None = None,
-    recode: Mapping[str, Any] | None = None,
-) -> Description:
-    """Return what the columns of a table look like, the roles they would get, and recodings worth trying.
-
-    Parameters
-    ----------
-    data : table
-        pandas, polars or pyarrow.
-    columns, key, weights, by, na, untouched, known, unknown, confidential, unit, drop, recode
-        Roles that are decided, as for `prepare`; the other columns get a proposed one.
-
-    Returns
-    -------
-    Description
-        It has no value of any cell.
-
-    Examples
-    --------
-    >>> import sdckit as sdc
-    >>> found = sdc.describe(sdc.load_sample(), weights="weight")
-    >>> found.table.filter(column="firm")["role"].item(), round(found.floor, 2)
-    ('key', 0.01)
-    """
-    roles = locals()
-    table = Table(roles.pop("data"))
-    return describe_table(table, asked_roles(table, **roles))
 
 
 def describe_table(table: Table, asked: Roles, labelled: Sequence[str] = ()) -> Description:

@@ -74,7 +74,7 @@ class Disclosure:
     >>> import sdckit as sdc
     >>> known = sdc.Disclosure("rank_swap", {"p": 0.35})
     >>> data, masked = [5.0, 1.0, 4.0, 2.0, 6.0, 3.0], [6.0, 3.0, 2.0, 4.0, 5.0, 1.0]
-    >>> round(sdc.evaluate(data, masked, metrics="linkage", disclosure=known)["linkage"], 3)
+    >>> round(sdc.evaluate(data, masked, metrics="linkage", made_by=known)["linkage"], 3)
     0.667
     """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,21 +10,20 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.cells import converted_numbers, number_values, polars_column
-from sdckit.core.recode import parse_recodings, recode_columns
+from sdckit.core.recode import recode_columns
 from sdckit.core.roles import (
     Roles,
     keys_of,
     resolve_roles,
     strata_of,
-    unique_names,
     warn_of_masked_weights,
     warn_of_undecided,
 )
-from sdckit.core.table import Table, kind_of, names_of
+from sdckit.core.table import Table, kind_of
 from sdckit.kernels.sums import powers_of_two
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     import narwhals as nw
 
@@ -67,13 +65,16 @@ class PreparedTable:
         warn: bool = True,
         **roles: Any,
     ) -> Self:
-        """Return the prepared table of `data`; data prepared before are returned with the further options.
+        """Return the prepared table of `data`; data prepared before are returned as they are.
 
-        `roles` are the other options of `resolve_roles`; one that contradicts prepared data is refused. With
-        `warn`, a warning names the columns whose role is undecided.
+        `roles` are the other options of `resolve_roles`. With `warn`, a warning names the columns whose role
+        is undecided.
         """
         if isinstance(data, cls):
-            return data.with_options(columns=columns, weights=weights, **roles)
+            given = {"columns": columns, "weights": weights, **roles}
+            for name in (name for name, value in given.items() if value is not None):
+                raise TypeError(f"the data are a Microdata and {name} is given too; state {name} there")
+            return data
         table = data if isinstance(data, Table) else Table(data)
         found = resolve_roles(table, columns=columns, weights=weights, labelled=labelled, **roles)
         values, codes = _read_variables(table, found)
@@ -141,46 +142,6 @@ class PreparedTable:
             found[:, j] = self.values[:, self.columns.index(name)] if known else read[:, others.index(name)]
         return found
 
-    def with_options(
-        self, *, columns: Any = None, weights: Any = None, na: Any = None, **options: Any
-    ) -> Self:
-        """Return the same data with added roles; raise ValueError for an option that contradicts one."""
-        roles = self.roles
-        if columns is not None and set(names_of(columns)) != set(self.columns):
-            raise _contradiction_error("columns", self.columns, names_of(columns), "name its columns")
-        if na is not None and set(checks.missing_codes(na)) != set(roles.na):
-            raise _contradiction_error("na", roles.na, checks.missing_codes(na), "declare missing codes")
-        added = _added_roles(roles, options)
-        found = None if weights is None else self._new_weights(weights)
-        if found is not None and isinstance(weights, (str, int)):
-            added["weights"] = str(weights)
-        if not added and found is None:
-            return self
-        more = replace(roles, **added)
-        more.check(self.table)
-        assert self.table is not None  # noqa: S101 - checked with the roles
-        more = more.with_undecided(self.table, roles.undecided)
-        return self.with_roles(more, self.weights if found is None else found).with_recoded_columns()
-
-    def _new_weights(self, weights: Any) -> Floats | None:
-        """Return the weights if the data have none, None if they have the same; else raise ValueError."""
-        named = isinstance(weights, (str, int))
-        if self.weights is not None and named and str(weights) == self.roles.weights:
-            return None
-        if self.table is None:
-            raise ValueError(
-                "the prepared data have no table to read weights from; pass weights= to prepare()"
-            )
-        found = weight_values(self.table, weights)
-        if self.weights is None or found is None:
-            return found
-        if np.array_equal(self.weights, found):
-            return None
-        ours = (self.roles.weights or "one number per record",)
-        raise _contradiction_error(
-            "weights", ours, (str(weights) if named else "other numbers",), "give weights"
-        )
-
     def with_roles(self, roles: Roles, weights: Floats | None) -> Self:
         """Return a copy of the prepared data with other roles of columns and other weights."""
         other = copy(self)
@@ -188,42 +149,6 @@ class PreparedTable:
         for name in ("strata", "recoded", "units"):
             other.__dict__.pop(name, None)
         return other
-
-
-def _added_roles(roles: Roles, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the given roles that prepared data lack; raise ValueError for one that contradicts theirs."""
-    added: dict[str, Any] = {}
-    for option, given in options.items():
-        if option == "recode":
-            added |= _added_recodings(roles, given)
-            continue
-        names, known = unique_names(given), roles.columns_with(option)
-        if known and given is not None and set(names) != set(known):
-            raise _contradiction_error(option, known, names, f"give {option}")
-        if option == "known" and given is not None:
-            checks.require_some_known(names)
-        if names and not known:
-            added[option] = checks.checked_unit(names) if option == "unit" else names
-    return added
-
-
-def _added_recodings(roles: Roles, given: Any) -> dict[str, Any]:
-    """Return the recodings that prepared data lack; raise ValueError for others than theirs."""
-    recodings = parse_recodings(given)
-    if roles.recode and given is not None and set(recodings) != set(roles.recode):
-        ours, theirs = ([f"{one.column}={one}" for one in found] for found in (roles.recode, recodings))
-        raise _contradiction_error("recode", ours, theirs, "give recode")
-    return {"recode": recodings} if recodings and not roles.recode else {}
-
-
-def _contradiction_error(option: str, known: Iterable[Any], given: Iterable[Any], remedy: str) -> ValueError:
-    """Return the ValueError for an option that differs from the one the data were prepared with."""
-    ours = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in known) or "none"
-    theirs = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in given) or "none"
-    return ValueError(
-        f"the original is prepared with {option} {ours} and {option} is now {theirs}; "
-        f"{remedy} when you prepare it, or leave {option} out"
-    )
 
 
 def _read_variables(table: Table, roles: Roles) -> tuple[Floats, list[Floats]]:

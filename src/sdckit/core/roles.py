@@ -219,38 +219,33 @@ def resolve_roles(table: Table, *, labelled: Collection[str] = (), **options: An
     return replace(asked, variables=variables).with_undecided(table, undecided)
 
 
-def asked_roles(
-    table: Table,
-    *,
-    columns: Any = None,
-    key: Any = None,
-    weights: Any = None,
-    by: Any = None,
-    na: Any = None,
-    untouched: Any = None,
-    known: Any = None,
-    unknown: Any = None,
-    confidential: Any = None,
-    unit: Any = None,
-    drop: Any = None,
-    recode: Any = None,
-    estimates: Any = None,
-) -> Roles:
-    """Return the roles that a user gave, checked against the table; without `columns`, no variables."""
+def asked_roles(table: Table, **given: Any) -> Roles:
+    """Return the roles that a user gave, checked against the table; without `columns`, no variables.
+
+    `given` has values of `OPTIONS` by name, None for those that were not given.
+    """
+    for role in given:
+        checks.one_of("role", role, OPTIONS)
+
+    def named(role: str) -> tuple[str, ...]:
+        """Return the names of the columns with a role."""
+        return unique_names(given.get(role))
+
+    weights, na = given.get("weights"), given.get("na")
     asked = Roles(
-        variables=unique_names(columns),
-        key=unique_names(key),
+        variables=named("columns"),
+        key=named("key"),
         weights=str(weights) if isinstance(weights, (str, int)) else None,
-        by=unique_names(by),
+        by=named("by"),
         na=tuple(checks.missing_codes(na)),
-        untouched=unique_names(untouched),
-        known=None if known is None else checks.require_some_known(unique_names(known)),
-        unknown=unique_names(unknown),
-        confidential=unique_names(confidential),
-        unit=checks.checked_unit(unique_names(unit)),
-        drop=unique_names(drop),
-        recode=parse_recodings(recode),
-        estimates=unique_names(estimates),
+        untouched=named("untouched"),
+        known=None if given.get("known") is None else checks.require_some_known(named("known")),
+        unknown=named("unknown"),
+        confidential=named("confidential"),
+        unit=checks.checked_unit(named("unit")),
+        drop=named("drop"),
+        recode=parse_recodings(given.get("recode")),
+        estimates=named("estimates"),
     )
     asked.check(table)
     return asked

@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
-from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import unique_names
 from sdckit.core.table import ENGINES, Table, is_path, is_spark_frame, names_of
 from sdckit.engines.files import (
@@ -499,8 +498,6 @@ def aligned_files(settings: Settings, original: Any, masked: Any, key: Any, scra
 
 def file_of(data: Any, scratch: Path, name: str) -> Any:
     """Return the paths of Parquet files with the data; a table is written to the scratch folder."""
-    if isinstance(data, PreparedTable):
-        raise TypeError("prepared data are in memory; give the table itself, or use engine='memory'")
     if not is_path(data):
         path = scratch / f"{name}.parquet"
         table = Table(data)

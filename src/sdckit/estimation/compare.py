@@ -60,8 +60,8 @@ def estimates(
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy; `original` may be prepared, and its weights, unit and missing codes
-        are taken then.
+        pandas, polars, pyarrow or numpy; `original` may be a `Microdata`, whose weights, unit and missing
+        codes are taken then.
     estimates : str or list of str
         `total(turnover) by sector`, `mean(wages)`, `median(wages) by sector, size`, `quantile(wages, 0.9)`,
         `share(profit > 0)`, `ratio(wages, employees)`, `gini(income)`, `correlation(a, b)`,
@@ -111,7 +111,7 @@ def estimates(
     --------
     >>> import sdckit as sdc
     >>> original = sdc.load_sample()
-    >>> masked = sdc.mask(original, "mdav", k=10, key="firm", weights="weight", by="sector")
+    >>> masked = sdc.Microdata(original, key="firm", weights="weight", by="sector").mask("mdav", k=10)
     >>> found = sdc.estimates(original, masked, ["total(turnover) by sector"], weights="weight")
     >>> found.table.columns[:4]
     ['estimate', 'domain', 'original', 'se_original']

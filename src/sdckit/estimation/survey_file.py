@@ -17,7 +17,7 @@ from sdckit.core.checks import shown
 from sdckit.core.table import Table, is_missing, names_of
 from sdckit.core.text import plural
 from sdckit.kernels.sums import NOTHING, cell_moments
-from sdckit.metrics.original import Original
+from sdckit.metrics.original import HoldsOriginal, Original
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -205,9 +205,9 @@ def survey_files(
     na: Any,
     population: str | None = None,
 ) -> tuple[SurveyFile, list[SurveyFile]]:
-    """Return the original and the masked files as surveys; prepared data bring their own roles along."""
-    if isinstance(original, Original):
-        table, options = _prepared(original, weights=weights, unit=unit, na=na)
+    """Return the original and the masked files as surveys; a microdata brings its own roles along."""
+    if isinstance(original, HoldsOriginal):
+        table, options = _prepared(original.original, weights=weights, unit=unit, na=na)
     else:
         table = Table(original)
         options = Options(weights, (), checks.checked_unit(names_of(unit)), tuple(checks.missing_codes(na)))
@@ -220,22 +220,23 @@ def survey_files(
 
 
 def _prepared(original: Original, *, weights: Any, unit: Any, na: Any) -> tuple[Table, Options]:
-    """Return table and options of prepared data; an option that contradicts their roles is refused.
+    """Return table and options of a microdata; an option that it states itself is refused.
 
     Recoded columns are taken as they are published.
     """
     if original.table is None:
         raise ValueError("the prepared data have no table to read columns from; prepare the table anew")
-    named = weights if isinstance(weights, (str, int)) else None
-    roles = original.with_options(weights=named, unit=unit, na=na).roles
+    roles = original.roles
+    for name, given in {"weights": weights, "unit": unit, "na": na}.items():
+        if given is not None and getattr(roles, name):
+            raise TypeError(f"the data are a Microdata, which states {name}; leave {name} out")
     if weights is None and roles.weights is None and original.weights is not None:
-        raise ValueError(
-            "the data are prepared with weights as numbers, whose scale is not kept; pass weights= again"
-        )
-    found = roles.weights if weights is None or named is not None else weights
+        raise ValueError("the weights of the data are numbers, whose scale is not kept; pass weights= again")
+    found = roles.weights if weights is None else weights
     recoded = [*original.recoded.values()]
     table = Table(original.table.with_columns(recoded)) if recoded else original.table
-    return table, Options(found, (), roles.unit, roles.na)
+    units = roles.unit if unit is None else checks.checked_unit(names_of(unit))
+    return table, Options(found, (), units, roles.na if na is None else tuple(checks.missing_codes(na)))
 
 
 # --- domains: records that share their cells in some columns, with labels that are equal in both files ---

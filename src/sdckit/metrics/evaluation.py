@@ -169,18 +169,6 @@ if TYPE_CHECKING:
 WHO = "the masking given by made_by"
 
 
-def require_one_masking(made_by: Any, **others: Any) -> None:
-    """Raise an error if `made_by` is no function, or something else says, too, how the file was masked."""
-    if made_by is None:
-        return
-    if not callable(made_by):
-        kind = type(made_by).__name__
-        remedy = "give a function of table and random generator, or name a method with method="
-        raise TypeError(f"made_by is of type {kind}, which cannot be called; {remedy}")
-    for name in [name for name, value in others.items() if value is not None]:
-        raise ValueError(f"made_by says how the file was masked and {name} is given too; drop one of them")
-
-
 def add_masking(pair: Pair, disclosure: Disclosure, made_by: Masking | None, *, who: str = WHO) -> Disclosure:
     """Let the intruder mask the pair's file by a function; return the disclosure, which says if it draws.
 
@@ -629,13 +617,12 @@ def evaluate_tables(
     *,
     rules: Any = None,
     together: bool = False,
-    announce: bool = True,
     progress: ProgressCallback | None = None,
 ) -> Evaluation:
     """Return the evaluation of a masked table or, together, of several releases of the same records.
 
     `how` returns how a table with a disclosure is measured. `rules` are known of maskings without a
-    disclosure of their own. With `announce`, warnings name columns that were published by oversight.
+    disclosure of their own. Warnings name columns that were published by oversight.
     """
     declared_of(original)  # raises an error for an estimate that the data do not allow
     disclosed = [
@@ -650,8 +637,7 @@ def evaluate_tables(
     for pair, known_of in zip(pairs, disclosed, strict=True):
         require_published(pair.original.roles, published_names(pair))
         warn_of_doubts(pair, paired=known_of.paired)
-        if announce:
-            warn_of_published(pair)
+        warn_of_published(pair)
     with reported_to(progress):
         disclosed = [
             add_masking(pair, known_of, one.method.function)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -32,7 +32,7 @@ class HoldsOriginal:
 class Original(PreparedTable):
     """Original data with sorted columns and standard deviations cached for comparisons.
 
-    Made by `prepare`; each cached part is computed when first used.
+    Each cached part is computed when first used.
     """
 
     def __init__(self, roles: Roles, values: Floats, **more: Any) -> None:
@@ -161,75 +161,3 @@ class Original(PreparedTable):
             other.__dict__.pop(name, None)
         other.cache, other.kept = {}, {name: self.kept[name] for name in ("marks",) if name in self.kept}
         return other
-
-
-def prepare(
-    original: Any,
-    *,
-    columns: str | Sequence[str] | None = None,
-    key: str | Sequence[str] | None = None,
-    weights: Any = None,
-    by: str | Sequence[str] | None = None,
-    na: Any = None,
-    untouched: str | Sequence[str] | None = None,
-    known: str | Sequence[str] | None = None,
-    unknown: str | Sequence[str] | None = None,
-    confidential: str | Sequence[str] | None = None,
-    unit: str | None = None,
-    drop: str | Sequence[str] | None = None,
-    recode: Mapping[str, Any] | None = None,
-    estimates: str | Sequence[str] | None = None,
-) -> Original:
-    """Read and sort original data once; `key` identifies records, `by` forms strata.
-
-    The prepared data can be passed instead of the table to `mask`, `release`, `evaluate`, `sweep`,
-    `recommend`, `choice.apply` and every metric. They need no roles there; an option that contradicts the
-    prepared roles raises ValueError.
-
-    Parameters
-    ----------
-    original : table
-        pandas, polars, pyarrow or numpy; an `Original` is returned as it is.
-    columns : list of str, optional
-        Variables to compare; by default all numeric columns that have no other role.
-    key : str, optional
-        Column that identifies records in both files; without it, rows are paired by order.
-    weights : str or array, optional
-        Survey weights, all above 0.
-    by : str, optional
-        Column whose values form strata: each is masked apart, and measured apart as well.
-    na : number or list of numbers, optional
-        Values that stand for a missing cell, such as -999.
-    untouched : list of str, optional
-        Columns that are published as they are; the intruder knows them unless they are `unknown`.
-    known : list of str, optional
-        All that the intruder knows of the people; by default every published column but `key` and `unit`.
-    unknown : list of str, optional
-        Published columns that the intruder does not know, such as survey weights.
-    confidential : list of str, optional
-        Columns that the intruder wants to learn and so does not know.
-    unit : str, optional
-        Column of households, firms or persons of a panel, whose values repeat. Masked variables that are
-        constant within units stay so, and groups are formed of which no unit holds more than 1/k.
-    drop : list of str, optional
-        Columns that are not published.
-    recode : dict, optional
-        How columns that are not masked are coarsened when they are published, as in
-        `{"age": 5, "town": "rare:20", "born": "year"}`; see `recode`. Risks compare with the original cells.
-    estimates : list of str, optional
-        What users of the file compute, such as `["total(turnover) by sector", "model: y ~ x"]`; see
-        `estimates`. The losses `estimates` and `estimates_worst` say how much of it is lost.
-
-    Returns
-    -------
-    Original
-
-    Examples
-    --------
-    >>> import sdckit as sdc
-    >>> original = sdc.prepare([10.0, 20.0, 30.0])
-    >>> sdc.brmae(original, [20.0, 10.0, 30.0])
-    0.5
-    """
-    roles = locals()
-    return Original.of(roles.pop("original"), **roles)

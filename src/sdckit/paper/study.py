@@ -12,7 +12,7 @@ import polars as pl
 from sdckit.io import datasets
 from sdckit.masking import apply
 from sdckit.metrics import METRICS as METRIC_RECORDS
-from sdckit.metrics.original import Original, prepare
+from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED, correlations
 from sdckit.paper.design import NOTE_METHODS, SEED, STUDY_METHODS, measure_files
@@ -108,9 +108,9 @@ def load_data_sets(names: Sequence[str]) -> dict[str, Original]:
     for name in names:
         if name == "sample":
             sample = datasets.load_sample().drop("firm", "sector", "weight")
-            found[name] = prepare(sample.select(column for column in sample if not column.null_count()))
+            found[name] = Original.of(sample.select(column for column in sample if not column.null_count()))
         else:
-            found[name.capitalize()] = prepare(datasets.load_dataset(name))
+            found[name.capitalize()] = Original.of(datasets.load_dataset(name))
     return found
 
 

@@ -23,10 +23,11 @@ import sdckit as sdc
 # {note}
 original = {read}.frame
 
+data = {data}
 choice = {recommend}
 print(choice)
 
-release = {apply}
+release = {release}
 print(release.evaluation)
 print({publish})
 """
@@ -49,14 +50,15 @@ def python_text(job: Job) -> str:
         raise ValueError(f"a job of {job.command} has no script; give one of recommend")
     content = job.content
     output, private = (content.get(section, {}) for section in ("output", "private"))
-    data, dialect = content["input"]["data"], _dialect(content["input"])
+    file, dialect = content["input"]["data"], _dialect(content["input"])
     imports = ["from sdckit.io.formats import Dialect"] if dialect else []
     text = SCRIPT.format(
         imports="\n".join([*imports, "from sdckit.io.files import read"]),
-        note=NOTES.get(suffix_of(PurePath(data)), "As the commands read it."),
-        read=_call("read", [_path(job, data), *dialect], {}),
-        recommend=_call("sdc.recommend", ["original"], _search_arguments(job)),
-        apply=_call("choice.apply", ["original"], _given(output, "keep_order", "numbered", "calibrate")),
+        note=NOTES.get(suffix_of(PurePath(file)), "As the commands read it."),
+        read=_call("read", [_path(job, file), *dialect], {}),
+        data=_call("sdc.Microdata", ["original"], _stated_arguments(job)),
+        recommend=_call("data.recommend", [], _search_arguments(job)),
+        release=_call("choice.release", [], _given(output, "keep_order", "numbered", "calibrate")),
         publish=_call("release.publish", [_path(job, output["output"])], _paths(job, private, "private")),
     )
     others = [content.get(section, {}).get(key) for section, key in ONLY_COMMAND]
@@ -65,23 +67,34 @@ def python_text(job: Job) -> str:
     return text + (MORE.format(names=names) if names else "")
 
 
-def _search_arguments(job: Job) -> dict[str, Any]:
-    """Return the arguments of `sdckit.recommend` but the data, by name, where they are not the defaults."""
+def _stated_arguments(job: Job) -> dict[str, Any]:
+    """Return the arguments of `Microdata` but the data, by name, where they are not the defaults."""
     content = job.content
-    roles, search, measures = (content.get(section, {}) for section in ("roles", "search", "measures"))
-    decimals = content["output"].get("decimals", "original")
-    found = _given(search, "max_risk", "max_loss", "minimise") | {"plan": _plan(search)}
-    found |= {role: _several(roles[role]) for role in SEVERAL if role in roles}
+    roles, measures = (content.get(section, {}) for section in ("roles", "measures"))
+    found: dict[str, Any] = {role: _several(roles[role]) for role in SEVERAL if role in roles}
     found |= _given(roles, *SINGLE) | {"na": _numeric_codes(content["input"])}
     found |= {
         "recode": dict(content.get("recode", {})),
-        "rules": _several(content.get("rules", {}).get("rule")),
         "estimates": _several(measures.get("estimates")),
+        "rules": _several(content.get("rules", {}).get("rule")),
+        "intruders": _intruders(content.get("scenario", ())),
     }
-    found |= {"scenarios": _scenarios(content.get("scenario", ()))}
-    found |= _given(measures, "ties", "missing", "sample_queries")
-    found |= {"decimals": None if str(decimals).lower() == "none" else decimals}
-    found |= _given(search, "replications", "workers") | _paths(job, content.get("private", {}), "folder")
+    return _without_defaults(found | _given(measures, "ties", "missing"))
+
+
+def _search_arguments(job: Job) -> dict[str, Any]:
+    """Return the arguments of `Microdata.recommend`, by name, where they are not the defaults."""
+    content = job.content
+    search, measures = (content.get(section, {}) for section in ("search", "measures"))
+    decimals = content["output"].get("decimals", "original")
+    found = _given(search, "max_risk", "max_loss", "minimise") | {"plan": _plan(search)}
+    found |= _given(search, "replications") | _given(measures, "sample_queries") | _given(search, "workers")
+    found |= _paths(job, content.get("private", {}), "folder")
+    return _without_defaults(found) | {"decimals": None if str(decimals).lower() == "none" else decimals}
+
+
+def _without_defaults(found: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments without those that are empty."""
     return {name: value for name, value in found.items() if value not in (None, [], {})}
 
 
@@ -95,9 +108,14 @@ def _plan(search: Mapping[str, Any]) -> Any:
     return named | grid
 
 
-def _scenarios(entries: Any) -> dict[str, Any]:
-    """Return scenarios by name: what the intruder knows, and the limits for him."""
-    return {one["name"]: {"known": _several(one["known"])} | _given(one, "max_risk") for one in entries}
+def _intruders(entries: Any) -> dict[str, Any]:
+    """Return other intruders by name, as code: what each knows, and the limits for him."""
+    return {
+        one["name"]: _Code(
+            _call("sdc.Intruder", [], {"known": _several(one["known"])} | _given(one, "max_risk"))
+        )
+        for one in entries
+    }
 
 
 def _dialect(source: Mapping[str, Any]) -> list[str]:

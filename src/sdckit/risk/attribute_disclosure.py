@@ -403,7 +403,7 @@ def attribute(original: Any, masked: Any) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` prepared with its confidential
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` a `Microdata` with confidential
         columns.
 
     Returns
@@ -432,8 +432,8 @@ def attribute(original: Any, masked: Any) -> float:
     --------
     >>> import polars as pl
     >>> import sdckit as sdc
-    >>> data = pl.DataFrame({"size": [1.5, 30.5, 2.0, 31.0], "debt": [5.0, 50.0, 7.0, 70.0]})
-    >>> masked = sdc.mask(data, "mdav", k=2, columns="size", untouched="debt")
-    >>> sdc.attribute(sdc.prepare(data, columns="size", confidential="debt"), masked)
+    >>> frame = pl.DataFrame({"size": [1.5, 30.5, 2.0, 31.0], "debt": [5.0, 50.0, 7.0, 70.0]})
+    >>> data = sdc.Microdata(frame, columns="size", confidential="debt")
+    >>> sdc.attribute(data, data.mask("mdav", k=2))
     0.5
     """

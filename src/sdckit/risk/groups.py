@@ -133,7 +133,7 @@ def dominance(original: Any, masked: Any, *, percent: float = PERCENT) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be a `Microdata`.
     percent : float
         The largest contribution must not be known to within this share of it.
 
@@ -211,8 +211,8 @@ def uniques(original: Any, masked: Any) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared, with the roles of
-        its columns.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be a `Microdata` with roles
+        of its columns.
 
     Returns
     -------

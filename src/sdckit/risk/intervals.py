@@ -167,7 +167,7 @@ def sdid(
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be a `Microdata`.
     k : float
         Half the width of the interval, in standard deviations.
     scale : str
@@ -315,7 +315,7 @@ def rid(original: Any, masked: Any, *, half_width: str = "full") -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be a `Microdata`.
     half_width : str
         "full": the interval reaches p percent of the ranks to either side; "half": half of that. The
         literature's words, ranks that differ by less than p percent, allow both; the default is a choice
@@ -539,7 +539,7 @@ def rmdid(
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be a `Microdata`.
     k : float
         Half the width of the interval, in 5 % of the record's robust distance from the mean.
     k2 : float

@@ -326,7 +326,7 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be a `Microdata`.
     direction : str
         "masked_to_original": each published record is looked up among the originals;
         "original_to_masked": each original among the published ones.

@@ -46,7 +46,7 @@ def score(original: Any, masked: Any, *, weights: Sequence[float] = WEIGHTS) -> 
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be a `Microdata`.
     weights : sequence of four numbers
         Weights of information loss, distance-based linkage, probabilistic linkage and interval
         disclosure; they sum to 1. Later papers use others.

@@ -493,7 +493,7 @@ def linkage_units(original: Any, masked: Any) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` prepared with its `unit`.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` a `Microdata` with its `unit`.
 
     Returns
     -------
@@ -517,10 +517,10 @@ def linkage_units(original: Any, masked: Any) -> float:
     --------
     >>> import polars as pl
     >>> import sdckit as sdc
-    >>> data = pl.DataFrame({"firm": [1, 2, 1, 2], "sales": [10.5, 50.5, 11.0, 51.0]})
-    >>> masked = sdc.mask(data, "mdav", k=2, columns="sales", untouched="firm")
-    >>> sdc.linkage(data.drop("firm"), masked.drop("firm"))
+    >>> frame = pl.DataFrame({"firm": [1, 2, 1, 2], "sales": [10.5, 50.5, 11.0, 51.0]})
+    >>> masked = sdc.Microdata(frame, columns="sales", untouched="firm").mask("mdav", k=2)
+    >>> sdc.linkage(frame.drop("firm"), masked.drop("firm"))
     0.5
-    >>> sdc.linkage_units(sdc.prepare(data, columns="sales", unit="firm"), masked)
+    >>> sdc.linkage_units(sdc.Microdata(frame, columns="sales", unit="firm"), masked)
     1.0
     """

@@ -93,7 +93,7 @@ def calibrate(
     Parameters
     ----------
     original, masked : table
-        pandas, polars or pyarrow; `original` may be prepared. Rows need not be in the same order.
+        pandas, polars or pyarrow; `original` may be a `Microdata`. Rows need not be in the same order.
     totals : str or list of str
         Such as `total(turnover) by sector`, as `estimates` takes them.
     weights : str or array, optional
@@ -135,7 +135,8 @@ def calibrate(
     --------
     >>> import sdckit as sdc
     >>> original = sdc.load_sample()
-    >>> masked = sdc.mask(original, "mdav", k=10, key="firm", weights="weight", decimals="original")
+    >>> data = sdc.Microdata(original, key="firm", weights="weight")
+    >>> masked = data.mask("mdav", k=10, decimals="original")
     >>> found = sdc.calibrate(original, masked, "total(turnover)", rng=1)
     >>> found.table["missed"].to_list()
     [0.0]

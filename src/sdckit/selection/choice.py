@@ -171,7 +171,7 @@ class Choice:
             risk.startswith(("linkage", "attribute")) for risk in self.limits
         ):
             return ""
-        roles = self.conditions.roles
+        roles = self.conditions.original.roles
         names = dict.fromkeys((*roles.unknown, *roles.confidential, *roles.columns_with("unit")))
         plain = [name for name in names if name not in {*roles.variables, *roles.columns_with("recode")}]
         if not plain:
@@ -227,7 +227,7 @@ class Choice:
 
         Notebooks show it without a network, as a picture; `save` writes it to a file.
         """
-        return page_builder().map_of_choice(self, self.required_conditions.records)
+        return page_builder().map_of_choice(self, self.required_conditions.original.n)
 
     def to_frame(self, kind: str | None = None) -> Any:
         """Return method, parameters and measures of each measured setting as a dataframe.
@@ -241,13 +241,13 @@ class Choice:
         -------
         dataframe
         """
-        usual = USUAL_KIND if self.conditions is None else self.conditions.kind
+        usual = USUAL_KIND if self.conditions is None else self.conditions.original.kind
         return converted(table_of_points(self.points), kind, usual)
 
     def report(self, path: AnyPath, *, name: str = "the data", overwrite: bool = False) -> WrittenReport:
         """Write a self-contained HTML report on the search and its choice, without original records.
 
-        The table that `apply` returns has a report of its own.
+        The table that `release` returns has a report of its own.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class Choice:
         FileExistsError
             The file exists, and `overwrite` is not set.
         """
-        records, build = self.required_conditions.records, page_builder()
+        records, build = self.required_conditions.original.n, page_builder()
         written: WrittenReport = build.write_report(
             path, lambda: build.report_on_search(self, name=name, records=records), overwrite=overwrite
         )
@@ -316,65 +316,9 @@ class Choice:
         >>> release.disclosure.method, release.draws
         ('mdav', 1)
         """
+        self.require_met()
         if path is not None:
             check_target(path, overwrite)
-        made = self.apply(
-            entropy=entropy,
-            decimals=decimals,
-            tries=tries,
-            keep_order=keep_order,
-            numbered=numbered,
-            calibrate=calibrate,
-            progress=progress,
-        )
-        if path is not None:
-            made.publish(path, private, overwrite=overwrite)
-        return made
-
-    def apply(
-        self,
-        data: Any = None,
-        *,
-        entropy: bytes | None = None,
-        decimals: int | str | None = None,
-        tries: int = TRIES,
-        keep_order: bool = False,
-        numbered: str | None = None,
-        calibrate: str | Sequence[str] = (),
-        progress: ProgressCallback | None = None,
-    ) -> Release[Any]:
-        """Mask data as recommended and measure the masked table; draw again if it misses a limit.
-
-        The table can be handed out: its rows are shuffled, it has neither the key nor dropped columns, units
-        have fresh numbers, and masked cells are rounded as `recommend` was asked to.
-
-        Parameters
-        ----------
-        data : table, optional
-            The data that the recommendation is about, prepared or not; by default those it was made with.
-        entropy : bytes, optional
-            At least 32 secret bytes from which all that is random follows, to make the same release again;
-            fresh ones by default. Seeds are refused: who guesses one can undo the masking.
-        decimals : int or "original", optional
-            As for `release`; by default as `recommend` was asked to: to the usual step of each column.
-        tries : int
-            How many tables to draw at most.
-        keep_order : bool
-            Leave the rows in the order of the original, which an intruder may use; the figures count that.
-        numbered : str, optional
-            Name of a column to add: numbers of the records from 1, in an order that tells nothing.
-        calibrate : str or list of str
-            Totals of the original that shall hold in the table, as for `release`.
-        progress : callable, optional
-            Called as `progress(step, share done)` during the work; the share rises from 0 to 1.
-
-        Returns
-        -------
-        Release
-            The masked table, its own evaluation, the order of its rows and the number of draws. A table
-            that misses a limit is not returned: after the last draw, `LimitsMissed` is raised.
-        """
-        self.require_met()
         entropy = randomness.checked_entropy(entropy)
         plan = self.release_plan(
             decimals=decimals,
@@ -383,15 +327,23 @@ class Choice:
             numbered=numbered,
             calibrate=calibrate,
         )
-        original = self.required_conditions.prepare(data)
-        return make_release(plan, original, entropy=entropy, progress=progress)
+        made: Release[Any] = make_release(
+            plan, self.required_conditions.original, entropy=entropy, progress=progress
+        )
+        if path is not None:
+            made.publish(path, private, overwrite=overwrite)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        gone = "; choice.release() masks the data, which it knows" if name == "apply" else ""
+        raise AttributeError(f"a Choice has no {name}{gone}")
 
     @property
     def required_conditions(self) -> Conditions:
         """The roles and rules of the search; ValueError if this choice was made without data."""
         if self.conditions is None:
             raise ValueError(
-                "this choice was made without data and cannot be applied; make it with sweep() or recommend()"
+                "this choice was made without data, so nothing can be released; make it with recommend()"
             )
         return self.conditions
 

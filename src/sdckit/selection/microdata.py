@@ -15,7 +15,6 @@ from sdckit.core import checks, randomness
 from sdckit.core.checks import collect_warnings
 from sdckit.core.description import Description, describe_table
 from sdckit.core.disclosure import Disclosure, HasDisclosure, Method
-from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import OPTIONS, asked_roles, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.scenarios import (
     Intruder,
@@ -133,7 +132,7 @@ class Microdata(HoldsOriginal):
     {'brmae': 0.269..., 'linkage': 0.049...}
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - roles are stated here and nowhere else
         self,
         frame: Any,
         *,
@@ -161,15 +160,18 @@ class Microdata(HoldsOriginal):
             raise TypeError("the data are a Microdata, which has its roles; call its own method")
         given = (columns, key, weights, by, na, untouched, known, unknown, confidential, unit, drop, recode)
         self._roles: dict[str, Any] = dict(zip(OPTIONS, (*given, estimates), strict=True))
+        if isinstance(frame, Original) and any(role is not None for role in self._roles.values()):
+            raise TypeError("the data are prepared with their roles; state none again")
         self._where = Settings.named(engine)
-        self._warned: list[str] | None = None  # texts of warnings on undecided roles; None: not yet issued
+        # Texts of warnings on undecided roles, None until they were issued; a command issues them itself.
+        self._warned: list[str] | None = [] if isinstance(frame, Original) else None
         self.frame = frame
         self.rules = rules
         self.intruders = intruders
         self.ties = ties
         self.missing = missing
         self.name = name
-        if not (is_path(frame) or is_spark_frame(frame) or isinstance(frame, PreparedTable)):
+        if not (is_path(frame) or is_spark_frame(frame) or isinstance(frame, Original)):
             self._asked()  # raises an error for roles that do not fit the table
 
     def __repr__(self) -> str:
@@ -194,9 +196,6 @@ class Microdata(HoldsOriginal):
     @cached_property
     def table(self) -> Table:
         """The table in memory; ValueError where the data are left on an engine."""
-        if isinstance(self.frame, PreparedTable):
-            assert self.frame.table is not None  # noqa: S101 - else it is no public object
-            return self.frame.table
         engine = self._where.for_data(self.frame).engine
         if engine != "memory" and (is_path(self.frame) or is_spark_frame(self.frame)):
             raise ValueError(
@@ -208,8 +207,9 @@ class Microdata(HoldsOriginal):
     @cached_property
     def original(self) -> Original:
         """The prepared data: roles resolved, variables as numbers, columns sorted when first compared."""
-        prepared = isinstance(self.frame, PreparedTable)
-        return Original.of(self.frame if prepared else self.table, **self._roles, warn=False)
+        if isinstance(self.frame, Original):
+            return self.frame
+        return Original.of(self.table, **self._roles, warn=False)
 
     def _asked(self) -> Any:
         """Return the roles that were stated, checked against the table."""
@@ -220,29 +220,27 @@ class Microdata(HoldsOriginal):
         original = self.original
         if self._warned is None:
             self._warned = []
-            if not isinstance(self.frame, PreparedTable):  # else `prepare` has warned
-                with collect_warnings(self._warned):
-                    warn_of_undecided(original.roles.undecided)
-                    self._warn_of_masked_weights(original)
+            with collect_warnings(self._warned):
+                warn_of_undecided(original.roles.undecided)
+                self._warn_of_masked_weights(original)
         return original, list(self._warned)
 
     def _warn_of_masked_weights(self, original: Original) -> None:
         """Warn of variables that look like weights, unless the variables were named or are an array's."""
-        named = self._roles["columns"] is not None or isinstance(self.frame, PreparedTable)
-        if not named and self.table.frame is not None:
+        if self._roles["columns"] is None and self.table.frame is not None:
             warn_of_masked_weights(original.columns)
 
     def _original_of(self, told: Sequence[Disclosure]) -> Original:
         """Return the prepared data with variables and strata of maskings, where these were not stated."""
-        roles, prepared = dict(self._roles), isinstance(self.frame, PreparedTable)
+        roles = dict(self._roles)
         for one in told:
-            roles["by"] = _strata_columns(one, roles["by"], self.original.roles.by if prepared else ())
+            roles["by"] = _strata_columns(one, roles["by"])
         masked = tuple(dict.fromkeys(name for one in told for name in one.columns))
-        if masked and roles["columns"] is None and not prepared and masked != self.original.columns:
+        if masked and roles["columns"] is None and masked != self.original.columns:
             roles["columns"] = masked
         if all(roles[name] is self._roles[name] for name in ("by", "columns")):
             return self.original
-        return Original.of(self.frame if prepared else self.table, **roles, warn=False)
+        return Original.of(self.table, **roles, warn=False)
 
     def describe(self) -> Description:
         """Return what the columns look like, the roles they have or would get, and recodings worth trying.
@@ -442,7 +440,6 @@ class Microdata(HoldsOriginal):
             how,
             rules=self.rules,
             together=together,
-            announce=not isinstance(self.frame, PreparedTable),
             progress=progress,
         )
 
@@ -548,7 +545,7 @@ class Microdata(HoldsOriginal):
         original, warned = self._announced()
         others = checked_scenarios(self.intruders)
         with collect_warnings(warned):
-            conditions = Conditions.of(
+            conditions = Conditions(
                 original, rules=self.rules, ties=self.ties, missing=self.missing or "penalise"
             )
             if metrics is None:
@@ -753,23 +750,11 @@ class Microdata(HoldsOriginal):
         return make_release(plan, original, entropy=entropy, progress=progress, warned=warned)
 
 
-def _strata_columns(
-    disclosure: Disclosure, by: str | Sequence[str] | None, prepared: tuple[str, ...]
-) -> str | Sequence[str] | None:
-    """Return the columns that form strata: `by`, or those within which the file was masked.
-
-    `prepared` are those that the original was prepared with, if any.
-    """
+def _strata_columns(disclosure: Disclosure, by: str | Sequence[str] | None) -> str | Sequence[str] | None:
+    """Return the columns that form strata: `by`, or those within which the file was masked."""
     if not disclosure.by or (by is not None and tuple(names_of(by)) == disclosure.by):
         return by
     if by is not None:
         ours, theirs = ", ".join(names_of(by)), ", ".join(disclosure.by)
         raise ValueError(f"by is {ours} and the file was masked within strata of {theirs}; leave by out")
-    if prepared and prepared != disclosure.by:
-        ours, theirs = ", ".join(prepared), ", ".join(disclosure.by)
-        remedy = repr(disclosure.by[0] if len(disclosure.by) == 1 else list(disclosure.by))
-        raise ValueError(
-            f"the file was masked within strata of {theirs} and the original is prepared with strata {ours}; "
-            f"prepare it with by={remedy}"
-        )
     return list(disclosure.by)

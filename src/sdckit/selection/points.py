@@ -11,82 +11,36 @@ import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.core.registry import may_be_withheld, parameter_named, short_title
-from sdckit.core.roles import OPTIONS, Roles
 from sdckit.core.scenarios import (
     Scenario,
     default_note,
     meets_limit,
 )
-from sdckit.core.table import USUAL_KIND
 from sdckit.core.text import plural
 from sdckit.masking import METHODS
-from sdckit.metrics.original import Original
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from sdckit.core.registry import Method
+    from sdckit.metrics.original import Original
     from sdckit.selection.plan import Setting
-
-
-COMPARED = {  # roles that decide the risk, in the words of an error
-    option: {"by": "strata by", "na": "missing codes"}.get(option, option)
-    for option in OPTIONS
-    if option not in {"columns", "weights"}
-}
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """Column roles, edit rules, rules for ties and missing cells, rounding and scenarios of a search.
+    """The data of a search, edit rules, rules for ties and missing cells, rounding and scenarios.
 
-    `weights` are the survey weights if they were given as numbers; None if a column has them. `records` and
-    `kind` are the number of records of the data and the type of their dataframe, for results; `too_few` says
-    which stratum is too small for settings that were left out, and is empty if none was. `original` are the
-    data themselves.
+    `too_few` says which stratum is too small for settings that were left out, and is empty if none was.
     """
 
-    roles: Roles
-    weights: Any = field(default=None, compare=False)
+    original: Original = field(repr=False, compare=False)
     rules: Any = None
     ties: str = "average"
     missing: str = "pairwise"
     decimals: int | str | None = None
     scenarios: tuple[Scenario, ...] = ()
-    records: int = field(default=0, compare=False)
-    kind: str = field(default=USUAL_KIND, compare=False)
     too_few: str = field(default="", compare=False)
-    original: Original | None = field(default=None, repr=False, compare=False)
-
-    @classmethod
-    def of(cls, original: Original, **more: Any) -> Conditions:
-        """Return the conditions of a search on prepared data, with its rules and options."""
-        numbers = original.weights if original.roles.weights is None else None
-        return cls(original.roles, numbers, records=original.n, kind=original.kind, original=original, **more)
-
-    def prepare(self, data: Any = None) -> Original:
-        """Prepare data for a release with these roles; raise ValueError if prepared with other roles.
-
-        None stands for the data of the search.
-        """
-        if data is None and self.original is not None:
-            return self.original
-        roles = self.roles
-        options: dict[str, Any] = {
-            option: getattr(roles, option) or None for option in OPTIONS if option != "columns"
-        }
-        if roles.weights is None:
-            options["weights"] = self.weights
-        original = Original.of(data, columns=roles.variables, **options)
-        for option, what in COMPARED.items():
-            ours, theirs = (set(names.columns_with(option)) for names in (original.roles, roles))
-            if ours != theirs:
-                found, wanted = (", ".join(sorted(map(str, names))) or "none" for names in (ours, theirs))
-                raise ValueError(
-                    f"the data are prepared with {what} {found} and the recommendation is for {wanted}; "
-                    "apply it to the data that it was made with"
-                )
-        return original
 
 
 LOOSENING = 2.0  # factor by which a limit is loosened to show what that would gain

@@ -231,7 +231,7 @@ class Search:
             wanted = drop_unpaired_methods(settings_of(plan))
             prepared = Original.of(original, **roles)
             require_columns(others, prepared)
-            conditions = Conditions.of(
+            conditions = Conditions(
                 prepared, rules=rules, ties=ties, missing=missing, decimals=decimals, scenarios=others
             )
             task, settings, too_few = make_task(

@@ -190,8 +190,8 @@ class Sweep:
         max_loss : dict, optional
             Limits by loss, such as `{"suppressed": 0.01}`.
         decimals : int, "original" or None
-            How `apply` rounds the table that it makes, as for `release`; it measures the rounded table. The
-            settings of the sweep were measured without rounding.
+            How `release` of the choice rounds the table that it makes, and measures. The settings of the
+            sweep were measured without rounding.
 
         Returns
         -------
@@ -252,7 +252,7 @@ class Sweep:
         -------
         dataframe
         """
-        usual = USUAL_KIND if self.conditions is None else self.conditions.kind
+        usual = USUAL_KIND if self.conditions is None else self.conditions.original.kind
         return converted(self.table, kind, usual)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:

@@ -404,7 +404,7 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be a `Microdata`.
     weights : str or array, optional
         Survey weights.
     missing : str
@@ -619,7 +619,7 @@ def suppressed(original: Any, masked: Any, *, weights: Any = None) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy; `original` may be prepared.
+        pandas, polars, pyarrow or numpy; `original` may be a `Microdata`.
     weights : str or array, optional
         Survey weights: a cell counts with the weight of its record.
 

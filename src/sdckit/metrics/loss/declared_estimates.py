@@ -104,7 +104,7 @@ def estimates(original: Any, masked: Any) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy; `original` prepared with its `estimates`.
+        pandas, polars, pyarrow or numpy; `original` a `Microdata` with its `estimates`.
 
     Returns
     -------
@@ -123,10 +123,10 @@ def estimates(original: Any, masked: Any) -> float:
     Examples
     --------
     >>> import sdckit as sdc
-    >>> data = sdc.load_sample()
-    >>> original = sdc.prepare(data, key="firm", weights="weight", by="sector", estimates="mean(turnover)")
-    >>> masked = sdc.mask(original, "mdav", k=10)
-    >>> 0 < sdc.loss.estimates(original, masked) < 0.4
+    >>> frame = sdc.load_sample()
+    >>> data = sdc.Microdata(frame, key="firm", weights="weight", by="sector", estimates="mean(turnover)")
+    >>> masked = data.mask("mdav", k=10)
+    >>> 0 < sdc.loss.estimates(data, masked) < 0.4
     True
     """
 
@@ -147,7 +147,7 @@ def estimates_worst(original: Any, masked: Any) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy; `original` prepared with its `estimates`.
+        pandas, polars, pyarrow or numpy; `original` a `Microdata` with its `estimates`.
 
     Returns
     -------
@@ -160,10 +160,10 @@ def estimates_worst(original: Any, masked: Any) -> float:
     Examples
     --------
     >>> import sdckit as sdc
-    >>> data = sdc.load_sample()
+    >>> frame = sdc.load_sample()
     >>> wanted = ["mean(turnover)", "total(wages) by sector"]
-    >>> original = sdc.prepare(data, key="firm", weights="weight", by="sector", estimates=wanted)
-    >>> masked = sdc.mask(original, "mdav", k=10)
-    >>> sdc.estimates_worst(original, masked) >= sdc.loss.estimates(original, masked)
+    >>> data = sdc.Microdata(frame, key="firm", weights="weight", by="sector", estimates=wanted)
+    >>> masked = data.mask("mdav", k=10)
+    >>> sdc.estimates_worst(data, masked) >= sdc.loss.estimates(data, masked)
     True
     """

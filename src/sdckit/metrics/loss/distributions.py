@@ -73,7 +73,7 @@ def ks(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairw
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy; `original` may be prepared.
+        pandas, polars, pyarrow or numpy; `original` may be a `Microdata`.
     weights : str or array, optional
         Survey weights.
     missing : str

@@ -209,7 +209,7 @@ def il_correl(original: Any, masked: Any) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy; `original` may be prepared. Records with a missing cell in
+        pandas, polars, pyarrow or numpy; `original` may be a `Microdata`. Records with a missing cell in
         either file are left out; weights play no part.
 
     Returns
@@ -363,7 +363,7 @@ def ci_overlap(original: Any, masked: Any) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy; `original` may be prepared. Each variable is compared on the
+        pandas, polars, pyarrow or numpy; `original` may be a `Microdata`. Each variable is compared on the
         cells that both files have; weights play no part.
 
     Returns

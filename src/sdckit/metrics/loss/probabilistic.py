@@ -159,7 +159,7 @@ def pil(original: Any, masked: Any) -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, over 100 records; `original` may be prepared. Records with a
+        pandas, polars, pyarrow or numpy, over 100 records; `original` may be a `Microdata`. Records with a
         missing cell in either file are left out; weights play no part.
 
     Returns

@@ -194,7 +194,7 @@ def pmse(original: Any, masked: Any, *, model: str = "quadratic") -> float:
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy; `original` may be prepared. Records with a missing cell in
+        pandas, polars, pyarrow or numpy; `original` may be a `Microdata`. Records with a missing cell in
         either file are left out; weights play no part.
     model : str
         "quadratic": logistic regression on the standardised columns, their squares and their products;

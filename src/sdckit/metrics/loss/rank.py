@@ -231,7 +231,7 @@ def brmae(
     Parameters
     ----------
     original, masked : table
-        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be a `Microdata`.
     ties : str
         "average" (mid-ranks), "expected" (mean over random tie-breaking), "random", "first",
         "last", or "min" and "max" over all tie-breakings.
