@@ -255,7 +255,7 @@ def test_a_release_stands_for_its_disclosure():
 
 @pytest.mark.parametrize("given", [{"method": "rank_swap"}, "rank_swap", 0.15, frame()])
 def test_what_is_no_disclosure_is_refused_in_one_line(given):
-    message = f"disclosure is a {type(given).__name__}; give release.disclosure, or method and parameters"
+    message = f"made_by is a {type(given).__name__}; give sdc.Method"
     with pytest.raises(TypeError, match=message):
         sdc.evaluate(frame(), frame(), made_by=given)
 
@@ -306,25 +306,19 @@ def test_windows_by_stratum_may_be_given_by_name():
         called("evaluate", data, masked, window={"x": 0.1}, **how)
 
 
-KNOWN = Disclosure.of("rank_swap", {})
 REFUSED = {
-    "the disclosure says how the file was masked and method is given too": {"method": "noise"},
-    "the disclosure says how the file was masked and window is given too": {"window": 0.1},
-    "the disclosure says how the file was masked and rules is given too": {"rules": "a >= 0"},
-    "the disclosure says how the file was masked and stratified is given too": {"stratified": True},
-    "the disclosure says how the file was masked and paired is given too": {"paired": False},
+    "method": sdc.Method("noise"),
+    "window": sdc.Method(window=0.1),
+    "stratified": sdc.Method(stratified=False),
+    "paired": sdc.Method(paired=False),
 }
 
 
-@pytest.mark.parametrize("message", REFUSED)
-def test_nothing_is_said_twice(message):
-    with pytest.raises(ValueError, match=f"{message}; drop one"):
-        called("evaluate", frame(), frame(), disclosure=KNOWN, **REFUSED[message])
-
-
-def test_an_explicit_no_is_said_twice_as_well():
-    with pytest.raises(ValueError, match="stratified is given too; drop one"):
-        called("evaluate", frame(), frame(), disclosure=KNOWN, stratified=False)
+@pytest.mark.parametrize("word", REFUSED)
+def test_nothing_is_said_twice(word):
+    release = sdc.release(frame(), "rank_swap", entropy=entropy(1))
+    with pytest.raises(ValueError, match=f"how the file was masked and {word} is given too; drop one"):
+        sdc.evaluate(frame(), release, made_by=REFUSED[word])
 
 
 @pytest.mark.parametrize(

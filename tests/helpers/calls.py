@@ -8,7 +8,7 @@ STATED = [*signature(sdc.Microdata).parameters][1:]
 MASKING = ("window", "stratified", "paired")
 
 
-def called(name, data, *arguments, **given):
+def called(name, data, /, *arguments, **given):
     """Call a method of `sdc.Microdata(data, ...)`: roles go to the data, `method` and others to `made_by`."""
     roles = {key: given.pop(key) for key in STATED if key in given}
     if name == "evaluate":

@@ -86,7 +86,7 @@ def test_limits_count_the_risk_of_the_undone_file(original, swapped):
 
 @pytest.mark.long
 def test_the_larger_risk_is_taken_with_all_its_figures(original):
-    options = {"scenarios": {"press": {"known": ["turnover"]}}, "calibrate": "total(turnover)"}
+    options = {"intruders": {"press": {"known": ["turnover"]}}, "calibrate": "total(turnover)"}
     found = release(original, "noise", percent=30, **options).evaluation
     risky = replace(
         found,

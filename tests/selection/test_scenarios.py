@@ -160,8 +160,3 @@ def test_a_scenario_without_a_limit_is_no_condition(survey):
 def test_scenarios_are_a_dict_of_dicts(survey, given):
     with pytest.raises(TypeError, match="give a dict such as"):
         sdc.Microdata(survey, intruders=given, **ROLES).evaluate(survey)
-
-
-def test_scenarios_are_for_one_release(survey):
-    with pytest.raises(ValueError, match="scenarios are for one release and together is True; leave one"):
-        sdc.Microdata(survey, intruders=PRESS, **ROLES).evaluate([survey, survey], together=True)

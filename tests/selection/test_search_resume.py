@@ -93,7 +93,7 @@ def test_a_torn_last_record_is_measured_again(tmp_path, measured):
 
 
 def scenario(columns, limit=0.9):
-    return {"scenarios": {"press": {"known": columns, "max_risk": {"linkage": limit}}}}
+    return {"intruders": {"press": {"known": columns, "max_risk": {"linkage": limit}}}}
 
 
 @pytest.mark.long

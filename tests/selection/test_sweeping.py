@@ -159,7 +159,7 @@ def test_every_kind_of_table_gives_the_same_numbers(kind):
 def test_weights_are_a_column_or_numbers(tmp_path):
     data, roles = survey(tmp_path), {"by": "region", "weights": "weight"}
     expected = swept(data, **roles).table
-    numbers = {"weights": data["weight"].to_numpy(), "columns": NAMES, "unknown": "weight"}
+    numbers = {"weights": data["weight"].to_numpy(), "columns": NAMES}
     assert swept(data, **roles | numbers).table.equals(expected)
 
 
