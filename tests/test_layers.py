@@ -15,7 +15,7 @@ import sdckit as sdc
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(sdc.__file__).parent
-EXCEPTIONS = 5  # largest number of imports that lint-imports may leave out
+EXCEPTIONS = 4  # largest number of imports that lint-imports may leave out
 LINT = "from importlinter.cli import lint_imports_command as run; run()"
 ENTRIES = 20  # packages and modules at the top
 

@@ -7,14 +7,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from sdckit.core import checks, notebook, registry
-from sdckit.core.table import USUAL_KIND, Table, converted, kind_of, names_of
+from sdckit.core.table import USUAL_KIND, Table, kind_of, names_of
 from sdckit.core.text import number
 from sdckit.estimation.estimators import ABSENT, FACTOR, Row, Rows, column_figures, name_of_row, rows_of
 from sdckit.estimation.guards import (
@@ -25,6 +24,7 @@ from sdckit.estimation.models import Levels, coefficients, formula_terms, levels
 from sdckit.estimation.parse import parse_estimates
 from sdckit.estimation.survey_file import WHOLE, Options, SurveyFile, survey_files
 from sdckit.metrics.loss.moments import overlap
+from sdckit.metrics.result import TableResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -144,7 +144,7 @@ SHOWN = 10  # rows of the table in a text, those that changed most
 
 
 @dataclass(frozen=True)
-class Estimates:
+class Estimates(TableResult):
     """Estimates of the original and of the masked file, row by row.
 
     `table` has a row for each estimate and domain ("all" for all records) with the columns estimate, domain,
@@ -237,26 +237,6 @@ class Estimates:
         """Return what `print` shows, for notebooks."""
         rows = notebook.table(HEAD, self._rows(), right=HEAD[1:-1])
         return notebook.block(rows, notebook.paragraphs(self._sentences()))
-
-    def to_frame(self, kind: str | None = None) -> Any:
-        """Return the table as a dataframe.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "polars", "pandas" or "pyarrow"; by default that of the original.
-
-        Returns
-        -------
-        dataframe
-        """
-        return converted(self.table, kind, self.kind)
-
-    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""
-        from sdckit.io import files  # noqa: PLC0415 - only needed to write
-
-        files.write(path, self.table, overwrite=overwrite)
 
 
 def _name(row: dict[str, Any]) -> str:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from sdckit.core import checks, notebook, registry
-from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.core.table import USUAL_KIND, converted
+from sdckit.core.table import USUAL_KIND
 from sdckit.core.text import plural
 from sdckit.estimation.compare import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.result import ReportedResult, page_builder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -159,7 +157,7 @@ WITHHELD_FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(ReportedResult):
     """Measured loss and risk of a masked file, or of several: table, explanations and notes.
 
     `result["brmae"]` is the value for the whole file; `"brmae" in result`, `result.keys()` and `dict(result)`
@@ -315,34 +313,14 @@ class Evaluation:
         rows = notebook.table(["metric", "value", "meaning"], self._rows(), right=["value"])
         return notebook.block(rows, notebook.paragraphs(self._sentences()))
 
-    def to_frame(self, kind: str | None = None) -> Any:
-        """Return the table as a dataframe.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "polars", "pandas" or "pyarrow"; by default that of the original, and polars for arrays and files.
-
-        Returns
-        -------
-        dataframe
-
-        Examples
-        --------
-        >>> import sdckit as sdc
-        >>> found = sdc.evaluate([1.0, 2.0, 3.0], [2.0, 1.0, 3.0], metrics="brmae")
-        >>> found.to_frame("pandas")["variable"].tolist()
-        ['all', 'x1']
-        """
-        return converted(self.table, kind, self.kind)
-
-    def to_html(self, name: str = "the masked file") -> str:
+    def to_html(self, name: str | None = None) -> str:
         """Return a self-contained HTML report on these measures, without original records."""
-        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
-
+        build = page_builder()
         if self.files:
-            return build.report_on_files(self.files, records=self.size)
-        return build.report_on_evaluation(self, name=name)
+            page: str = build.report_on_files(self.files, records=self.size)
+        else:
+            page = build.report_on_evaluation(self, name=name or "the masked file")
+        return page
 
     def map(self) -> Any:
         """Return the map of loss and risk as an altair chart, with a mark for each masked file.
@@ -354,43 +332,7 @@ class Evaluation:
         ValueError
             No bounded loss, or no risk, was measured.
         """
-        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only charts need it
-
-        return build.map_of_files(self.files or {"the masked file": self}, self.size)
-
-    def report(
-        self, path: AnyPath, *, name: str = "the masked file", overwrite: bool = False
-    ) -> WrittenReport:
-        """Write a self-contained HTML report on these measures, without original records.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file ending in .html or .htm; on an error no file is left.
-        name : str
-            What the report calls the masked file.
-        overwrite : bool
-            Replace a file that exists.
-
-        Returns
-        -------
-        WrittenReport
-            The path, which a notebook shows as the report itself.
-
-        Raises
-        ------
-        FileExistsError
-            The file exists, and `overwrite` is not set.
-        """
-        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
-
-        return build.write_report(path, lambda: self.to_html(name), overwrite=overwrite)
-
-    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""
-        from sdckit.io import files  # noqa: PLC0415 - only needed to write
-
-        files.write(path, self.table, overwrite=overwrite)
+        return page_builder().map_of_files(self.files or {"the masked file": self}, self.size)
 
 
 def public_evaluation(evaluation: Evaluation) -> Evaluation:

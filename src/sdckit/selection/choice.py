@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl  # noqa: TC002 - typing.get_type_hints looks for it
+
 from sdckit.core import checks, notebook, randomness, registry
-from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import DEFAULT_SURE, default_limits
-from sdckit.core.table import USUAL_KIND, converted, names_of
+from sdckit.core.table import USUAL_KIND, names_of
 from sdckit.core.text import listed
 from sdckit.io.atomic import AnyPath, check_target
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.result import ReportedResult, page_builder
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.limits import SUPPRESSED, LimitsMissed, loss_limits, risk_limits
-from sdckit.selection.page_builder import page_builder
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.points import (
     Conditions,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(ReportedResult):
     """A recommended masking, the limits that decided it, and the alternatives.
 
     `limits` has the largest risks allowed, then the largest losses. `point` is the weakest safe setting with
@@ -229,50 +230,24 @@ class Choice:
         """
         return page_builder().map_of_choice(self, self.required_conditions.original.n)
 
-    def to_frame(self, kind: str | None = None) -> Any:
-        """Return method, parameters and measures of each measured setting as a dataframe.
+    @property
+    def table(self) -> pl.DataFrame:
+        """Method, parameters and measures of each measured setting."""
+        return table_of_points(self.points)
 
-        Parameters
-        ----------
-        kind : str, optional
-            "polars", "pandas" or "pyarrow"; by default that of the original, and polars for arrays.
+    @property
+    def kind(self) -> str:
+        """The type of the original's dataframe, which `to_frame` returns."""
+        return USUAL_KIND if self.conditions is None else self.conditions.original.kind
 
-        Returns
-        -------
-        dataframe
-        """
-        usual = USUAL_KIND if self.conditions is None else self.conditions.original.kind
-        return converted(table_of_points(self.points), kind, usual)
-
-    def report(self, path: AnyPath, *, name: str = "the data", overwrite: bool = False) -> WrittenReport:
-        """Write a self-contained HTML report on the search and its choice, without original records.
+    def to_html(self, name: str | None = None) -> str:
+        """Return a report on the search and its choice as one self-contained HTML page.
 
         The table that `release` returns has a report of its own.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file ending in .html or .htm; on an error no file is left.
-        name : str
-            What the report calls the data.
-        overwrite : bool
-            Replace a file that exists.
-
-        Returns
-        -------
-        WrittenReport
-            The path, which a notebook shows as the report itself.
-
-        Raises
-        ------
-        FileExistsError
-            The file exists, and `overwrite` is not set.
         """
-        records, build = self.required_conditions.original.n, page_builder()
-        written: WrittenReport = build.write_report(
-            path, lambda: build.report_on_search(self, name=name, records=records), overwrite=overwrite
-        )
-        return written
+        records = self.required_conditions.original.n
+        page: str = page_builder().report_on_search(self, name=name or "the data", records=records)
+        return page
 
     def release(
         self,

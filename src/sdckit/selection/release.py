@@ -33,6 +33,7 @@ from sdckit.metrics.pair import (
     pair_by_row,
 )
 from sdckit.metrics.publishable import Statistics, statistics_of
+from sdckit.metrics.result import page_builder
 from sdckit.progress import ProgressCallback, Report, reported_to, track
 from sdckit.selection.calibration import (
     CalibrationTask,
@@ -48,7 +49,6 @@ from sdckit.selection.limits import (
     require_tied_rows,
     warn_of_units,
 )
-from sdckit.selection.page_builder import page_builder
 from sdckit.selection.points import (
     Conditions,
     draws_text,

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sdckit.core import checks, notebook, registry
-from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import limits_of
-from sdckit.core.table import USUAL_KIND, converted
+from sdckit.core.table import USUAL_KIND
 from sdckit.core.text import number
-from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking.mask_table import NO_RULE
 from sdckit.metrics.evaluation import small_strata_notes
 from sdckit.metrics.evaluation_result import WHOLE, Evaluation, rounded_losses
+from sdckit.metrics.result import ReportedResult, page_builder
 from sdckit.selection import points
 from sdckit.selection.choice import Choice, choose
 from sdckit.selection.limits import check_limits_and_loss
-from sdckit.selection.page_builder import page_builder
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.points import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
 
@@ -36,7 +33,7 @@ FITTING = 8  # number of columns with figures that fit into a terminal
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(ReportedResult):
     """Loss and risk of many maskings of one data set.
 
     `table` has one row per masked file, metric, variable and stratum; `setting` is the value of the
@@ -208,58 +205,15 @@ class Sweep:
             )
         return choose(self.curves, limits, minimise, maskings=self.files, conditions=conditions)
 
+    @property
+    def kind(self) -> str:
+        """The type of the original's dataframe, which `to_frame` returns."""
+        return USUAL_KIND if self.conditions is None else self.conditions.original.kind
+
     def to_html(self, name: str | None = None) -> str:
         """Return a report with the risk-utility map as one self-contained HTML page."""
         page: str = page_builder().report_on_sweep(self, name=name or self.table["dataset"][0])
         return page
-
-    def report(self, path: AnyPath, *, name: str | None = None, overwrite: bool = False) -> WrittenReport:
-        """Write a self-contained HTML report with the risk-utility map, without original records.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file ending in .html or .htm; on an error no file is left.
-        name : str, optional
-            What the report calls the data; by default as `sweep` did.
-        overwrite : bool
-            Replace a file that exists.
-
-        Returns
-        -------
-        WrittenReport
-            The path, which a notebook shows as the report itself.
-
-        Raises
-        ------
-        FileExistsError
-            The file exists, and `overwrite` is not set.
-        """
-        written: WrittenReport = page_builder().write_report(
-            path, lambda: self.to_html(name), overwrite=overwrite
-        )
-        return written
-
-    def to_frame(self, kind: str | None = None) -> Any:
-        """Return the table as a dataframe.
-
-        Parameters
-        ----------
-        kind : str, optional
-            "polars", "pandas" or "pyarrow"; by default that of the original, and polars for arrays.
-
-        Returns
-        -------
-        dataframe
-        """
-        usual = USUAL_KIND if self.conditions is None else self.conditions.original.kind
-        return converted(self.table, kind, usual)
-
-    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the table to a CSV or Parquet file, by its suffix; on an error no file is left."""
-        from sdckit.io import files  # noqa: PLC0415 - only needed to write
-
-        files.write(path, self.table, overwrite=overwrite)
 
 
 def overview(summary: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
