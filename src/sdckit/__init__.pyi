@@ -2,8 +2,6 @@
 from sdckit.core.checks import NotApplicable as NotApplicable
 from sdckit.core.description import Description as Description
 from sdckit.core.description import describe as describe
-from sdckit.core.disclosure import Disclosure as Disclosure
-from sdckit.core.disclosure import Method as Method
 from sdckit.core.recode import recode as recode
 from sdckit.core.scenarios import Intruder as Intruder
 from sdckit.engines.opening import Local as Local
@@ -13,6 +11,8 @@ from sdckit.estimation.compare import estimates as estimates
 from sdckit.io.datasets import load_dataset as load_dataset
 from sdckit.io.datasets import load_sample as load_sample
 from sdckit.masking import METHODS as METHODS
+from sdckit.masking.disclosure import Disclosure as Disclosure
+from sdckit.masking.disclosure import Method as Method
 from sdckit.metrics import METRICS as METRICS
 from sdckit.metrics import loss as loss
 from sdckit.metrics import risk as risk

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import sdckit as sdc
 from cases import each
 from sdckit.core.cells import number_values
-from sdckit.core.disclosure import Disclosure
+from sdckit.masking.disclosure import Disclosure
 from sdckit.masking.mask_table import constant_within, merge_dominated, unit_values
 from sdckit.metrics.pair import pair_by_row
 from sdckit.risk.units import row_shares

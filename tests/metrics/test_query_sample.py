@@ -10,7 +10,7 @@ import pytest
 import naive_interval
 import sdckit as sdc
 from cases import each, later
-from sdckit.core.disclosure import Disclosure
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.metrics.score import (

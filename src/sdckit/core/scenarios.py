@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core import checks, registry
-from sdckit.core.disclosure import frozen
+from sdckit.core.registry import frozen
 from sdckit.core.roles import WORDS, unique_names
 from sdckit.core.text import plural
 

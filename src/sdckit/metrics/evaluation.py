@@ -16,13 +16,13 @@ import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.core.checks import warn
-from sdckit.core.disclosure import Disclosure, Method, checked_disclosure, disclosure_of
 from sdckit.core.registry import METRICS
 from sdckit.core.scenarios import meets_limit
 from sdckit.core.table import Table
 from sdckit.core.text import plural
 from sdckit.estimation.compare import comparison_of, declared_of, withheld_rows_of_losses
 from sdckit.masking import rounded
+from sdckit.masking.disclosure import Disclosure, Method, checked_disclosure, disclosure_of
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
 from sdckit.metrics.evaluation_result import WHOLE, Evaluation, knowledge_of_pair, table_rows, tidy_table
 from sdckit.metrics.pair import pair_by_row, pair_of

@@ -15,7 +15,6 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.checks import NotApplicable, warn
-from sdckit.core.disclosure import Disclosure
 from sdckit.core.registry import Function, Metric, file_metric, parameter_value
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
@@ -35,6 +34,7 @@ from sdckit.kernels.ranks import (
     summarise,
 )
 from sdckit.kernels.sums import powers_of_two, spread
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics import blocks
 from sdckit.metrics.blocks import (
     MSE,

@@ -12,7 +12,6 @@ import polars as pl
 
 from sdckit.core import checks, randomness, registry
 from sdckit.core.checks import warn
-from sdckit.core.disclosure import Disclosure, Method, disclosure_of
 from sdckit.core.registry import method_text
 from sdckit.core.roles import OPTIONS, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.scenarios import checked_risk_limits, checked_scenarios
@@ -23,6 +22,7 @@ from sdckit.io.formats import SUFFIXES, Dialect
 from sdckit.io.text_numbers import find_text_numbers
 from sdckit.kernels.ranks import TIES
 from sdckit.masking import METHODS
+from sdckit.masking.disclosure import Disclosure, Method, disclosure_of
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
 from sdckit.metrics.evaluation import (
     Measuring,

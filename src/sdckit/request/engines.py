@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from sdckit.core.disclosure import Disclosure
+    from sdckit.masking.disclosure import Disclosure
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.request.checks import Checked
     from sdckit.request.options import Request

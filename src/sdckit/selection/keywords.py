@@ -10,11 +10,11 @@ from typing import Any, TypeVar, overload
 import numpy as np  # noqa: TC002 - typing.get_type_hints looks for it
 
 from sdckit.arrays import Floats
-from sdckit.core.disclosure import Disclosure, HasDisclosure, Method, checked_disclosure
 from sdckit.core.prepared import PreparedTable  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.table import is_path
 from sdckit.engines.opening import Settings
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.masking.disclosure import Disclosure, HasDisclosure, Method, checked_disclosure
 from sdckit.metrics.evaluation import require_one_masking
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it

@@ -14,7 +14,6 @@ import polars as pl
 from sdckit.core import checks, randomness
 from sdckit.core.checks import collect_warnings
 from sdckit.core.description import Description, describe_table
-from sdckit.core.disclosure import Disclosure, HasDisclosure, Method
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import OPTIONS, asked_roles, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.scenarios import (
@@ -32,6 +31,7 @@ from sdckit.io import files
 from sdckit.io.atomic import AnyPath, check_target
 from sdckit.io.files import Source  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import mask_prepared
+from sdckit.masking.disclosure import Disclosure, HasDisclosure, Method
 from sdckit.metrics.evaluation import (
     Measuring,
     evaluate_tables,

@@ -15,7 +15,6 @@ from sdckit.arrays import Ints
 from sdckit.core import notebook, randomness, registry
 from sdckit.core.cells import cell_numbers, missing_cells, number_values
 from sdckit.core.checks import collect_warnings
-from sdckit.core.disclosure import Disclosure
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.randomness import secret_order
 from sdckit.core.registry import check_new_column, method_text, parameters_text
@@ -25,6 +24,7 @@ from sdckit.core.text import listed
 from sdckit.estimation.compare import declared_of
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.evaluation import Measuring, evaluate_pair
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.original import Original  # noqa: TC001 - typing.get_type_hints looks for it
