@@ -28,7 +28,7 @@ _MODULES = {
     "Description": "core.description",
     "Disclosure": "masking.disclosure",
     "Estimates": "estimation.compare",
-    "Evaluation": "metrics.evaluation_result",
+    "Evaluation": "evaluation.result",
     "Intruder": "core.scenarios",
     "LimitsMissed": "selection.limits",
     "Local": "engines.opening",

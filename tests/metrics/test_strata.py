@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.metrics.evaluation import score_within_strata
+from sdckit.evaluation.measure import score_within_strata
 from sdckit.metrics.pair import pair_of
 from secret_bytes import entropy
 from sweeps import frame

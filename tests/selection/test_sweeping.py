@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 import command
 import sdckit as sdc
 from sdckit.core.randomness import stream_generator
-from sdckit.metrics.evaluation_result import FIGURES, SCHEMA
+from sdckit.evaluation.result import FIGURES, SCHEMA
 from sdckit.selection.plan import runs_of, settings_of
 from swept import NAMES, PLAN, frame, swept, values
 

@@ -544,6 +544,11 @@ def short_title(name: str) -> str | None:
     return METHODS[name].title if name in METHODS else None
 
 
+def title_of(name: str) -> str:
+    """Return the title of a method or metric, such as "MDAV"; its name if it has none."""
+    return short_title(name) or name
+
+
 def first_line(function: Callable[..., object]) -> str:
     """Return the first line of a function's docstring without its full stop."""
     return (function.__doc__ or "").strip().split("\n", 1)[0].rstrip(".")

@@ -16,18 +16,7 @@ from sdckit.engines.compare import Comparing, Questions
 from sdckit.engines.local import memory_left
 from sdckit.engines.opening import opened
 from sdckit.engines.transport import Block, Message, Reads
-from sdckit.io.memory import memory_text
-from sdckit.kernels.ranks import TIES
-from sdckit.masking.disclosure import Method, disclosure_of
-from sdckit.metrics.blocks import MAE
-from sdckit.metrics.doubts import (
-    IDENTICAL,
-    dropped_doubts,
-    require_published,
-    warn_of_doubts,
-    warn_of_published,
-)
-from sdckit.metrics.evaluation import (
+from sdckit.evaluation.measure import (
     Measuring,
     calibration_notes,
     informed_groups,
@@ -40,7 +29,18 @@ from sdckit.metrics.evaluation import (
     unmasked_notes,
     warn_of_changed_columns,
 )
-from sdckit.metrics.evaluation_result import Evaluation, knowledge_of_columns, table_rows, tidy_table
+from sdckit.evaluation.result import Evaluation, knowledge_of_columns, table_rows, tidy_table
+from sdckit.io.memory import memory_text
+from sdckit.kernels.ranks import TIES
+from sdckit.masking.disclosure import Method, disclosure_of
+from sdckit.metrics.blocks import MAE
+from sdckit.metrics.doubts import (
+    IDENTICAL,
+    dropped_doubts,
+    require_published,
+    warn_of_doubts,
+    warn_of_published,
+)
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.publishable import dominated_rows

@@ -18,9 +18,9 @@ from sdckit.core.checks import collect_warnings, warn
 from sdckit.core.scenarios import meets_limit, risk_of
 from sdckit.core.table import Table
 from sdckit.core.text import listed, plural, shortened
+from sdckit.evaluation.measure import Measuring, evaluate_releases, original_in
 from sdckit.io import crosswalk, files
 from sdckit.masking.disclosure import Disclosure
-from sdckit.metrics.evaluation import Measuring, evaluate_releases, original_in
 from sdckit.metrics.pair import Pair
 from sdckit.record.entry import KEY, VALUES, DamagedRecord, fingerprints
 from sdckit.record.store import read_table

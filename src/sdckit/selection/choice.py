@@ -9,24 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, notebook, randomness, registry
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.core.scenarios import DEFAULT_SURE, default_limits
+from sdckit.core.scenarios import DEFAULT_SURE, default_limits, limits_text
 from sdckit.core.table import USUAL_KIND, converted, names_of
 from sdckit.core.text import listed
+from sdckit.evaluation.result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.atomic import AnyPath, check_target
-from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.report import build
+from sdckit.report.risk_map import table_of_points
 from sdckit.selection.limits import SUPPRESSED, LimitsMissed, loss_limits, risk_limits
-from sdckit.selection.page_builder import page_builder
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.points import (
     Conditions,
     Curve,
     Point,
-    limits_text,
     loosened,
     risks_text,
     setting_text,
-    table_of_points,
     weakest_safe_position,
 )
 from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, plan_of_search
@@ -227,7 +226,7 @@ class Choice:
 
         Notebooks show it without a network, as a picture; `save` writes it to a file.
         """
-        return page_builder().map_of_choice(self, self.required_conditions.records)
+        return build.map_of_choice(self, self.required_conditions.records)
 
     def to_frame(self, kind: str | None = None) -> Any:
         """Return method, parameters and measures of each measured setting as a dataframe.
@@ -268,11 +267,10 @@ class Choice:
         FileExistsError
             The file exists, and `overwrite` is not set.
         """
-        records, build = self.required_conditions.records, page_builder()
-        written: WrittenReport = build.write_report(
+        records = self.required_conditions.records
+        return build.write_report(
             path, lambda: build.report_on_search(self, name=name, records=records), overwrite=overwrite
         )
-        return written
 
     def release(
         self,

@@ -13,10 +13,10 @@ from sdckit.arrays import Floats
 from sdckit.core.prepared import PreparedTable  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.table import is_path
 from sdckit.engines.opening import Settings
+from sdckit.evaluation.measure import require_one_masking
+from sdckit.evaluation.result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking.disclosure import Disclosure, HasDisclosure, Method, checked_disclosure
-from sdckit.metrics.evaluation import require_one_masking
-from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.choice import Choice  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.microdata import Microdata

@@ -21,12 +21,12 @@ from sdckit.core.scenarios import meets_limit
 from sdckit.core.table import Table
 from sdckit.core.text import plural
 from sdckit.estimation.compare import comparison_of, declared_of, withheld_rows_of_losses
+from sdckit.evaluation.result import Evaluation, knowledge_of_pair, table_rows, tidy_table
 from sdckit.masking import rounded
 from sdckit.masking.disclosure import Disclosure, Method, checked_disclosure, disclosure_of
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.evaluation_result import WHOLE, Evaluation, knowledge_of_pair, table_rows, tidy_table
 from sdckit.metrics.pair import pair_by_row, pair_of
-from sdckit.metrics.publishable import dominated_rows
+from sdckit.metrics.publishable import WHOLE, dominated_rows
 from sdckit.metrics.score import LOOKED_UP, Sampling, Score, Values, larger_estimate, mean_estimate
 from sdckit.progress import each, reported_to, track
 from sdckit.risk.attacks import attacks_together, explain_linkage, score_attacks

@@ -16,7 +16,10 @@ from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_
 from sdckit.core.table import USUAL_KIND, converted
 from sdckit.core.text import plural
 from sdckit.estimation.compare import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.io import files
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.publishable import WHOLE, public_evaluation
+from sdckit.report import build
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -110,7 +113,6 @@ SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys t
     "n_imputed": pl.Int64,
     "n_both_missing": pl.Int64,
 }
-WHOLE = (pl.col("variable") == "all") & (pl.col("stratum") == "all")  # the rows of the whole file
 FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String]
 
 
@@ -152,10 +154,6 @@ def table_rows(metric: Metric, stratum: str, comparison: Comparison, score: Scor
         )
         if variable == "all" or metric.by_variable
     ]
-
-
-WITHHELD = "withheld: one record dominates this figure, or values of the original could be computed from it"
-WITHHELD_FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
 
 
 @dataclass(frozen=True)
@@ -338,8 +336,6 @@ class Evaluation:
 
     def to_html(self, name: str = "the masked file") -> str:
         """Return a self-contained HTML report on these measures, without original records."""
-        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
-
         if self.files:
             return build.report_on_files(self.files, records=self.size)
         return build.report_on_evaluation(self, name=name)
@@ -354,8 +350,6 @@ class Evaluation:
         ValueError
             No bounded loss, or no risk, was measured.
         """
-        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only charts need it
-
         return build.map_of_files(self.files or {"the masked file": self}, self.size)
 
     def report(
@@ -382,50 +376,11 @@ class Evaluation:
         FileExistsError
             The file exists, and `overwrite` is not set.
         """
-        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
-
         return build.write_report(path, lambda: self.to_html(name), overwrite=overwrite)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""
-        from sdckit.io import files  # noqa: PLC0415 - only needed to write
-
         files.write(path, self.table, overwrite=overwrite)
-
-
-def public_evaluation(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation with the figures that one record dominates replaced by None.
-
-    Losses over declared estimates are rounded (see `registry.public_value`).
-    """
-    evaluation = replace(evaluation, table=rounded_losses(evaluation.table))
-    if not evaluation.dominated:
-        return evaluation
-    rows = pl.DataFrame(
-        sorted(evaluation.dominated), schema=["metric", "stratum", "variable"], orient="row"
-    ).with_columns(withheld=True)
-    marked = evaluation.table.join(
-        rows, on=["metric", "stratum", "variable"], how="left", maintain_order="left"
-    )
-    hidden = pl.col("withheld").fill_null(value=False)
-    figures: list[Any] = [pl.when(~hidden).then(pl.col(name)).alias(name) for name in WITHHELD_FIGURES]
-    names = marked.filter(hidden & WHOLE)["metric"].to_list()
-    return replace(
-        evaluation,
-        table=marked.with_columns(figures).drop("withheld"),
-        meaning=evaluation.meaning | dict.fromkeys(names, WITHHELD),
-        parts={name: {} if name in names else parts for name, parts in evaluation.parts.items()},
-    )
-
-
-def rounded_losses(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table of measures with losses over declared estimates rounded as they may be published."""
-    named = pl.col("metric").is_in(list(registry.estimate_losses()))
-    figures = [name for name in WITHHELD_FIGURES if name in table.columns]
-    return table.with_columns(
-        pl.when(named).then(pl.col(name).round(registry.PUBLIC_DECIMALS)).otherwise(name).alias(name)
-        for name in figures
-    )
 
 
 def _scenario_lines(table: pl.DataFrame | None) -> list[str]:
