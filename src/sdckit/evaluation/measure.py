@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -387,20 +388,6 @@ class Measuring:
         alone["known_share"] = None
         return replace(self, metrics=[metric], sampling=sampling, **alone)
 
-    def scores(self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None]) -> list[Score | None]:
-        """Return a metric's scores on the whole file and each stratum; None, and a note, without a value."""
-
-        def note(pair: Pair, reason: checks.NotApplicable) -> None:
-            """Note why there is no value; an error for a metric that the user named, on the whole file."""
-            whole = pair is pairs[0]
-            if self.named and whole:
-                raise reason
-            notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
-
-        return measure(
-            metric, pairs, self.options, sampling=self.sampling, per_record=self.per_record, missed=note
-        )
-
 
 def measure(
     metric: Metric,
@@ -442,10 +429,25 @@ def score_groups(
     """Return each metric's scores on the whole file and each stratum; None, and a note, without a value."""
     scores = {}
     pairs = [pair for _, pair in groups]
+
+    def note(name: str, pair: Pair, reason: checks.NotApplicable) -> None:
+        """Note why there is no value; an error for a metric that the user named, on the whole file."""
+        whole = pair is pairs[0]
+        if how.named and whole:
+            raise reason
+        notes[f"left out: {reason}" if whole else f"{name} has no value in some strata"] = None
+
     with track("measuring", len(how.metrics)) as report:
         for place, metric in enumerate(how.metrics):
             report(place)
-            scores[metric.name] = how.scores(metric, pairs, notes)
+            scores[metric.name] = measure(
+                metric,
+                pairs,
+                how.options,
+                sampling=how.sampling,
+                per_record=how.per_record,
+                missed=partial(note, metric.name),
+            )
     return scores
 
 

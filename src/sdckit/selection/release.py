@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from sdckit.arrays import Ints
 from sdckit.core import notebook, randomness, registry
 from sdckit.core.cells import cell_numbers, missing_cells, number_values
 from sdckit.core.checks import collect_warnings
@@ -52,7 +53,7 @@ from sdckit.selection.limits import (
 if TYPE_CHECKING:
     import narwhals as nw
 
-    from sdckit.arrays import Bools, Floats, Ints
+    from sdckit.arrays import Bools, Floats
     from sdckit.selection.points import Conditions
 
 
