@@ -17,8 +17,8 @@ import pytest
 
 import sdckit as sdc
 from browser import DESKTOP, PHONE
+from sdckit import terminal
 from sdckit.cli import sdckit as group
-from sdckit.cli import streams
 from sdckit.request.options import JOB_OPTIONS, SECTIONS
 from sdckit.request.results import schemas
 
@@ -125,7 +125,7 @@ def test_every_exit_code_is_documented(sections):
     codes = {0, 2, *_numbers(HERE / "src/sdckit/cli/__init__.py", "code")}
     for path in (HERE / "src").rglob("*.py"):
         codes |= _numbers(path, "exit_code")
-    names = re.findall(r'"(SIG\w+)"', inspect.getsource(streams.exit_on_signals))
+    names = re.findall(r'"(SIG\w+)"', inspect.getsource(terminal.exit_on_signals))
     codes |= {128 + getattr(signal, name) for name in names}
     assert codes >= {0, 1, 2, 129, 130, 143}
     assert [code for code in codes if not has(sections["exit-codes", "Exit codes"], str(code))] == []

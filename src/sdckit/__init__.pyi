@@ -1,21 +1,21 @@
 # Made by tools/make_reference.py.
 from sdckit.core.checks import NotApplicable as NotApplicable
 from sdckit.core.description import Description as Description
-from sdckit.core.disclosure import Disclosure as Disclosure
-from sdckit.core.disclosure import Method as Method
 from sdckit.core.recode import recode as recode
 from sdckit.core.scenarios import Intruder as Intruder
 from sdckit.engines.opening import Local as Local
 from sdckit.engines.opening import Spark as Spark
 from sdckit.estimation.compare import Estimates as Estimates
 from sdckit.estimation.compare import estimates as estimates
+from sdckit.evaluation.result import Evaluation as Evaluation
 from sdckit.io.datasets import load_dataset as load_dataset
 from sdckit.io.datasets import load_sample as load_sample
 from sdckit.masking import METHODS as METHODS
+from sdckit.masking.disclosure import Disclosure as Disclosure
+from sdckit.masking.disclosure import Method as Method
 from sdckit.metrics import METRICS as METRICS
 from sdckit.metrics import loss as loss
 from sdckit.metrics import risk as risk
-from sdckit.metrics.evaluation_result import Evaluation as Evaluation
 from sdckit.metrics.loss.cells import il1 as il1
 from sdckit.metrics.loss.cells import il1s as il1s
 from sdckit.metrics.loss.cells import il_variables as il_variables

@@ -16,7 +16,7 @@ import pytest
 from command import HANGING, environment, interruptible, put, run_here
 from sdckit.app.folders import confined
 from sdckit.app.launch import Redirect, listen
-from sdckit.cli.streams import fault_text
+from sdckit.terminal import fault_text
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/open\?token=[\w-]{40,}\n")
 BASE = {

@@ -20,7 +20,7 @@ from sdckit.app.job import open_job
 from sdckit.app.running import GONE, Running, RunState
 from sdckit.app.work import Follower, wait_for_others
 from sdckit.core.registry import METHODS
-from sdckit.metrics.evaluation_result import FIGURES
+from sdckit.evaluation.result import FIGURES
 from sdckit.request.toml import check_job
 from sdckit.selection.runner import CELLS, SEARCH_PLAN, SearchFolder
 from sdckit.selection.search import Search

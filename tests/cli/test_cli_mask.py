@@ -13,7 +13,7 @@ import sdckit as sdc
 from cases import few
 from command import ROLES, contents, good, put, put_survey, run, said
 from sdckit.io.files import read
-from sdckit.metrics.evaluation_result import public_evaluation
+from sdckit.metrics.publishable import public_evaluation
 
 SEED = "918273645"
 

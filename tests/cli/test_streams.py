@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from command import HANGING, arguments, environment, put_survey
-from sdckit.cli import streams
+from sdckit import terminal
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
 DESCRIBE, WRONG = ["describe", "data.csv"], ["describe", "no.csv"]
@@ -58,12 +58,12 @@ def test_signals_that_end_a_process_let_it_clean_up(name, code):
     number = getattr(signal, name)
     before = signal.signal(number, signal.SIG_DFL)
     try:
-        streams.exit_on_signals()
+        terminal.exit_on_signals()
         with pytest.raises(SystemExit) as stop:
             signal.raise_signal(number)
         assert stop.value.code == code
         signal.signal(number, signal.SIG_IGN)
-        streams.exit_on_signals()
+        terminal.exit_on_signals()
         assert signal.getsignal(number) is signal.SIG_IGN  # as nohup asks
     finally:
         signal.signal(number, before)

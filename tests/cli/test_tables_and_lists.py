@@ -6,7 +6,8 @@ import pytest
 
 import sdckit as sdc
 from command import good, put_survey, run_here
-from sdckit.cli import registered, terminal
+from sdckit import terminal
+from sdckit.cli import registered
 from sdckit.core.registry import method_named, metrics_named
 from sdckit.selection.plan import plan_of_words
 

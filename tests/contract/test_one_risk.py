@@ -21,7 +21,7 @@ from read_page import Read
 from sdckit.core.registry import parameters_text
 from sdckit.core.text import number
 from sdckit.io.files import read
-from sdckit.metrics.evaluation_result import public_evaluation
+from sdckit.metrics.publishable import public_evaluation
 from secret_bytes import drawn_from, entropy
 
 SEED = 5

@@ -16,8 +16,8 @@ from intruder import linkage
 from intruder_cases import slow_table
 from intruder_release import describe
 from mixed_files import FILES
-from sdckit.core.disclosure import Disclosure
 from sdckit.io.files import read
+from sdckit.masking.disclosure import Disclosure
 from secret_bytes import entropy
 
 LIMIT = 0.1

@@ -10,9 +10,9 @@ import pytest
 import sdckit as sdc
 from calls import called
 from cases import few
-from sdckit.core.disclosure import Disclosure
 from sdckit.engines import evaluation as risks
 from sdckit.engines import opening
+from sdckit.masking.disclosure import Disclosure
 from sdckit.rules.rules import rules_of
 
 N = 300

@@ -8,7 +8,7 @@ import polars as pl
 
 from calls import called
 from intruder_release import describe
-from sdckit.core.disclosure import Disclosure
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_by_row
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 import sdckit as sdc
-from sdckit.metrics.evaluation_result import SCHEMA, Evaluation, Knowledge
+from sdckit.evaluation.result import SCHEMA, Evaluation, Knowledge
 from sdckit.metrics.pair import pair_of
 from sdckit.report import Points, report
 

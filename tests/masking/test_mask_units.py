@@ -10,7 +10,7 @@ import sdckit as sdc
 from calls import called
 from cases import each
 from sdckit.core.cells import number_values
-from sdckit.core.disclosure import Disclosure
+from sdckit.masking.disclosure import Disclosure
 from sdckit.masking.mask_table import constant_within, merge_dominated, unit_values
 from sdckit.metrics.pair import pair_by_row
 from sdckit.risk.units import row_shares

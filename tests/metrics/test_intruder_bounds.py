@@ -14,7 +14,7 @@ from intruder_cases import drawn_case
 from intruder_distances import euclid
 from intruder_matching import matching_costs, optimal_matching
 from linkages import tied_files
-from sdckit.core.disclosure import Disclosure
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.risk.attacks import applicable_attacks, attack_result, score_linkage

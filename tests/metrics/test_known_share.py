@@ -8,7 +8,7 @@ import attacked_releases as releases
 import attacker
 import sdckit as sdc
 from calls import called
-from sdckit.core.disclosure import Disclosure
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.pair import pair_of
 from sdckit.risk import intruder, posterior
 

@@ -11,7 +11,7 @@ import naive_interval
 import sdckit as sdc
 from calls import called
 from cases import each, later
-from sdckit.core.disclosure import Disclosure
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.metrics.score import (

@@ -6,7 +6,7 @@ import pytest
 
 import sdckit as sdc
 from calls import called
-from sdckit.metrics.evaluation import score_within_strata
+from sdckit.evaluation.measure import score_within_strata
 from sdckit.metrics.pair import pair_of
 from secret_bytes import entropy
 from sweeps import frame

@@ -20,7 +20,7 @@ from intruder_cases import (
 )
 from intruder_release import describe
 from intruder_together import linkage_together
-from sdckit.core.disclosure import Disclosure
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_by_row
 from sdckit.risk.attacks import attacks_together

@@ -11,8 +11,8 @@ from read_page import Read
 from sdckit.core.text import figure_text, number
 from sdckit.metrics.pair import pair_of
 from sdckit.report.build import report_on_evaluation
+from sdckit.report.signing import summary_of
 from sdckit.request.results import evaluation_content
-from sdckit.selection.release import summary_of
 
 ESTIMATES = ["total(turnover) by state", "model: log(wages) ~ log(turnover)", "mean(wages) by state, month"]
 ELASTICITY = "model: log(wages) ~ log(turnover) [log(turnover)]"

@@ -10,8 +10,7 @@ import sdckit as sdc
 from command import good, put_survey
 from read_page import Read, specs
 from sdckit.report.build import map_points
-from sdckit.report.risk_map import UNRELATED, map_groups, point_rows, risk_map
-from sdckit.selection.points import metrics_by_setting
+from sdckit.report.risk_map import UNRELATED, map_groups, metrics_by_setting, point_rows, risk_map
 
 UNPAIRED = [name for name, method in sdc.METHODS.items() if not method.paired]
 MADE = [  # the settings behind the made-up sweep

@@ -7,7 +7,7 @@ import pytest
 import naive_law
 import sdckit as sdc
 from calls import called
-from sdckit.core.disclosure import Disclosure
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_by_row
 from sdckit.risk import posterior, structure

@@ -10,7 +10,7 @@ import naive_calibration as naive
 import sdckit as sdc
 from calls import called
 from sdckit.estimation.guards import EXACT, public_rows
-from sdckit.metrics.evaluation import NOT_UNDONE
+from sdckit.evaluation.measure import NOT_UNDONE
 from sdckit.record.replay import replay
 from sdckit.record.store import Store
 from sdckit.selection.calibration import UNDONE, with_larger_risks

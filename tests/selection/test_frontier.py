@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit.selection.points import metrics_by_setting, nondominated_rows
+from sdckit.report.risk_map import metrics_by_setting, nondominated_rows
 from sweeps import frame
 
 NAN = float("nan")

@@ -14,7 +14,7 @@ import pytest
 import command
 import sdckit as sdc
 from calls import called
-from sdckit.metrics.evaluation_result import FIGURES
+from sdckit.evaluation.result import FIGURES
 from sdckit.selection.runner import CELLS, README, SEARCH_PLAN, WARNING
 from sdckit.selection.task import Task
 from secret_bytes import drawn_from

@@ -12,7 +12,7 @@ import command
 import sdckit as sdc
 from calls import called
 from sdckit.core.randomness import stream_generator
-from sdckit.metrics.evaluation_result import FIGURES, SCHEMA
+from sdckit.evaluation.result import FIGURES, SCHEMA
 from sdckit.selection.plan import runs_of, settings_of
 from swept import NAMES, PLAN, frame, swept, values
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sdckit.cli.streams import print_fault
+from sdckit.terminal import print_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -16,11 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from sdckit import terminal
 from sdckit.app.child import importing
 from sdckit.app.folders import start_folder
 from sdckit.app.guards import HOST, Address, Guard
 from sdckit.app.server import PageServer
-from sdckit.cli import terminal
 from sdckit.core.checks import hidden_cells
 from sdckit.io import files
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core import randomness, registry
-from sdckit.core.registry import parameters_text
+from sdckit.core.registry import parameters_text, title_of
 from sdckit.core.text import number
 from sdckit.metrics.publishable import statistics_of
 from sdckit.report import distributions, measures, signing
@@ -16,16 +16,17 @@ from sdckit.report.estimates import EstimatesPart, estimates_part
 from sdckit.report.measures import FAMILIES, metric_of
 from sdckit.report.page import exposed_sentence, json_text, measured_headlines, page_environment
 from sdckit.report.privacy import THRESHOLD, guarded_evaluation
+from sdckit.report.signing import method_sentence, suppressed_cells
 from sdckit.selection.limits import SAMPLED_FROM
-from sdckit.selection.points import Conditions, title_of
-from sdckit.selection.release import make_release, method_sentence, plan_of_search, suppressed_cells
+from sdckit.selection.points import Conditions
+from sdckit.selection.release import make_release, plan_of_search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sdckit.app.job import OpenedJob
     from sdckit.arrays import Floats
-    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
+    from sdckit.evaluation.result import Evaluation, Knowledge
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.report.page import Headline

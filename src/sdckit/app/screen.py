@@ -13,10 +13,10 @@ from sdckit.app import job
 from sdckit.app.panel import FOLDERS
 from sdckit.app.session import Session  # noqa: TC001 - launch.py finds it here
 from sdckit.app.state import StaleError
-from sdckit.cli.options import EXPECTED, error_text
 from sdckit.core.version import VERSION
 from sdckit.report.page import page_environment
 from sdckit.request.python_text import python_text
+from sdckit.terminal import EXPECTED, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -13,11 +13,13 @@ from sdckit.app.panel import compare_panels
 from sdckit.app.screen import Page, kept, shown, version_of
 from sdckit.app.screen_search import points_text
 from sdckit.app.state import Pick, State
+from sdckit.core.registry import title_of
+from sdckit.core.scenarios import limits_text
 from sdckit.core.text import number, printable_content
 from sdckit.report.build import map_points
 from sdckit.report.page import page_environment
-from sdckit.report.risk_map import map_groups, risk_map
-from sdckit.selection.points import limits_text, risks_text, setting_text, table_of_points, title_of
+from sdckit.report.risk_map import map_groups, risk_map, table_of_points
+from sdckit.selection.points import risks_text, setting_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,6 +12,7 @@ from sdckit.app.screen_map import is_pick
 from sdckit.app.screen_roles import undecided_text, uniques_text
 from sdckit.app.session import describe
 from sdckit.app.state import StaleError
+from sdckit.core.registry import title_of
 from sdckit.core.scenarios import exposed_of
 from sdckit.core.text import as_sentence, listed, number, shortened
 from sdckit.metrics import METRICS
@@ -20,7 +21,7 @@ from sdckit.record.store import Store
 from sdckit.request.limits import WHOLE
 from sdckit.request.options import job_options
 from sdckit.selection.limits import SUPPRESSED
-from sdckit.selection.points import setting_text, title_of
+from sdckit.selection.points import setting_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sdckit.app.guards import DRAINED, HEADERS, SECONDS, SECURITY_HEADERS
-from sdckit.cli.streams import print_fault
+from sdckit.terminal import print_fault
 
 if TYPE_CHECKING:
     import socket

@@ -8,10 +8,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sdckit import terminal
 from sdckit.app.job import open_job
-from sdckit.cli import streams
-from sdckit.cli.options import EXPECTED, error_text
-from sdckit.cli.terminal import one_line
 from sdckit.core.registry import short_title
 from sdckit.core.roles import require_decided
 from sdckit.io.atomic import sha256_of
@@ -22,6 +20,7 @@ from sdckit.request.toml import check_job, request_of_job
 from sdckit.selection.runner import in_use
 from sdckit.selection.search import Search
 from sdckit.selection.task import available_cores
+from sdckit.terminal import EXPECTED, error_text, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,7 +55,7 @@ def run(task: Mapping[str, Any], send: Send) -> tuple[str, dict[str, Any]]:
         missed = "not met: " if getattr(error, "exit_code", 2) == 1 else ""
         return one_line(f"{missed}{error_text(error)}"), {}
     except Exception as error:  # noqa: BLE001 - a fault, whose text may hold cells
-        return f"internal error: {streams.fault_text(error)}; report it", {}
+        return f"internal error: {terminal.fault_text(error)}; report it", {}
 
 
 def _release(job: dict[str, Any], save_job: str, *, overwrite: bool) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import examples, streams, terminal
-from sdckit.cli.options import EXPECTED, CommandGroup, error_text, parameters
-from sdckit.cli.terminal import Warnings
+from sdckit import terminal
+from sdckit.cli import examples
+from sdckit.cli.options import CommandGroup, parameters
 from sdckit.core.version import VERSION
+from sdckit.terminal import EXPECTED, Warnings, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,18 +33,18 @@ def main(words: Sequence[str] | None = None) -> None:
     held_warnings = Warnings()
     warnings.showwarning = lambda message, *_rest, **_more: held_warnings.add(str(message))
     try:
-        streams.prepare_streams()
-        streams.exit_on_signals()
+        terminal.prepare_streams()
+        terminal.exit_on_signals()
         sdckit.main(words, prog_name="sdckit", standalone_mode=False, obj=held_warnings)
         held_warnings.show()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, closed the pipe
-        streams.discard_output("stdout")
-    except (KeyboardInterrupt, click.Abort, streams.Ended) as stop:
+        terminal.discard_output("stdout")
+    except (KeyboardInterrupt, click.Abort, terminal.Ended) as stop:
         code = 130
         told = stop.__cause__ if isinstance(stop, click.Abort) else stop
         said = [*getattr(told, "__notes__", ()), *(told.args if isinstance(told, KeyboardInterrupt) else ())]
-        if isinstance(stop, streams.Ended):
+        if isinstance(stop, terminal.Ended):
             code = stop.code
         terminal.print_to_stderr("stopped", str([*said, "interrupted; no unfinished file is left"][0]))
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
@@ -56,9 +57,9 @@ def main(words: Sequence[str] | None = None) -> None:
         if os.environ.get(SHOW):
             raise
         code = 70
-        text = streams.fault_text(error)
+        text = terminal.fault_text(error)
         terminal.print_to_stderr("internal error", f"{text}; report it, with what {SHOW}=1 shows")
-    streams.finish(code)
+    terminal.finish(code)
 
 
 @click.group(

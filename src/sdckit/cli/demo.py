@@ -6,7 +6,8 @@ import shutil
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import show, terminal
+from sdckit import terminal
+from sdckit.cli import show
 from sdckit.core.scenarios import SURE
 from sdckit.core.text import number
 from sdckit.io import datasets, files
@@ -16,13 +17,14 @@ from sdckit.metrics.pair import pair_of
 from sdckit.record.publish import Origin, ReleaseFile, publish
 from sdckit.record.store import Store
 from sdckit.report import build
+from sdckit.report.signing import summary_of
 from sdckit.selection.microdata import Microdata
-from sdckit.selection.release import make_release, summary_of
+from sdckit.selection.release import make_release
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.evaluation.result import Evaluation
     from sdckit.selection.choice import Choice
     from sdckit.selection.release import Release, ReleasePlan
     from sdckit.selection.sweep_result import Sweep

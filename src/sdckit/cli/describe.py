@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import terminal
+from sdckit import terminal
 from sdckit.core.description import describe_table, lowered_options
 from sdckit.core.roles import asked_roles
 from sdckit.core.table import Table

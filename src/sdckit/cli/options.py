@@ -19,11 +19,6 @@ ORDER = (  # of the sections in the help of a command; options that no job has c
     *("measures", "engine", "input", ""),
 )
 WORD = re.compile(r"--?[\w-]+ (?:'[^']*'|[^\s-]\S*)|(?:'[^']*'|\S)+")  # an option goes with its value
-GONE = {
-    "--log": "no log is kept; write `2> FILE` after the command to keep its warnings and errors",
-    "--ranks": "no table of ranks is made; write --variables --metrics rank_mae,brmae",
-}
-EXPECTED = (click.ClickException, MemoryError, ValueError, TypeError, OSError)  # errors that get one line
 
 
 def parameters(command: str) -> list[click.Parameter]:
@@ -96,27 +91,6 @@ class SingleValueCommand(WithExamples):
             if single and given.count(option) > 1 and not ctx.resilient_parsing:
                 raise click.UsageError(f"{option.opts[-1]} is given twice and takes one value", ctx)
         return super().parse_args(ctx, args)
-
-
-def usage_error_text(error: click.ClickException) -> str:
-    """Return the text of a click error as one line in the style of this package."""
-    if isinstance(error, click.NoSuchOption) and error.option_name in GONE:
-        return f"{error.option_name} is gone: {GONE[error.option_name]}"
-    text = re.sub(
-        r"\. \(?Did you mean (.*?)\?\)?$", r" (did you mean \1?)", error.format_message().rstrip(".")
-    )
-    context = getattr(error, "ctx", None)
-    return f"{text[:1].lower()}{text[1:]}; see {context.command_path if context else 'sdckit'} --help"
-
-
-def error_text(error: BaseException) -> str:
-    """Return the text that the command line prints for one of the expected errors."""
-    if isinstance(error, click.ClickException):
-        return usage_error_text(error)
-    if isinstance(error, MemoryError):
-        return "not enough memory for these data; use fewer columns or a larger machine"
-    system = isinstance(error, OSError) and error.errno is not None
-    return f"{error}; check disk space and permissions" if system else str(error)
 
 
 class CommandGroup(WithExamples, click.Group):

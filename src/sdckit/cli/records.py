@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import terminal
-from sdckit.cli.terminal import EXCLUDE
+from sdckit import terminal
 from sdckit.core.checks import warn
 from sdckit.core.registry import method_text
 from sdckit.core.version import INTRUDER_VERSION
@@ -21,6 +20,7 @@ from sdckit.record.replay import check_suffix, replay
 from sdckit.record.store import Store, require_apart
 from sdckit.request.checks import check_output
 from sdckit.request.results import as_json as json_text
+from sdckit.terminal import EXCLUDE
 
 if TYPE_CHECKING:
     from pathlib import Path

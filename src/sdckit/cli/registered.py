@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from sdckit.cli import terminal
+from sdckit import terminal
 from sdckit.core.registry import MISSING_RULE, method_named, metrics_named, range_text
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import polars as pl
 
-from sdckit import progress
-from sdckit.cli import terminal
-from sdckit.cli.terminal import print_csv, print_line, print_note, print_tables, table_of
+from sdckit import progress, terminal
 from sdckit.core.scenarios import exposed_of
-from sdckit.core.text import as_sentence, number, plural
+from sdckit.core.text import as_sentence, draws_text, number, plural
 from sdckit.request.options import OPTIONS
 from sdckit.request.results import Listener, as_json
 from sdckit.request.run import run
 from sdckit.request.toml import read_job, request_of_job
 from sdckit.request.words import request_of_words
-from sdckit.selection.points import draws_text
 from sdckit.selection.sweep_result import overview
+from sdckit.terminal import print_csv, print_line, print_note, print_tables, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
+    from sdckit.evaluation.result import Evaluation, Knowledge
     from sdckit.request.options import Request
     from sdckit.request.results import Result
 

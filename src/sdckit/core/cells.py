@@ -347,3 +347,9 @@ def number_values(values: Any) -> Ints:
             return np.asarray((np.cumsum(seen) - 1)[values - low], np.int64)
         return pl.Series(values).rank("dense").to_numpy().astype(np.int64) - 1  # sorts in several threads
     return np.asarray(np.unique(values, return_inverse=True)[1], np.int64).reshape(-1)
+
+
+def same_values(written: pl.DataFrame, frame: pl.DataFrame, name: str) -> bool:
+    """Return True if two tables hold the same numbers in a column."""
+    ours, theirs = (one[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for one in (frame, written))
+    return np.array_equal(ours, theirs, equal_nan=True)

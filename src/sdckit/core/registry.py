@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from inspect import unwrap
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,37 @@ if TYPE_CHECKING:
 
 
 Options = Mapping[str, Any]
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary that cannot be changed after it is made; dictionaries and lists in it cannot either.
+
+    `dict(frozen)` is a copy that can be changed.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        super().__init__({name: frozen(value) for name, value in given.items()})
+
+    def __hash__(self) -> int:  # type: ignore[override]  # plain dictionaries have none
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make the dictionary again, for pickles and copies: not by setting its items."""
+        return FrozenDict, (dict(self),)
+
+    def refuse_change(self, *_given: Any, **_named: Any) -> NoReturn:
+        """Raise TypeError; it takes the place of every method that changes a dictionary."""
+        raise TypeError("these values cannot be changed; make a copy with dict()")
+
+    __setitem__ = __delitem__ = __ior__ = refuse_change
+    clear = pop = popitem = setdefault = update = refuse_change
+
+
+def frozen(value: Any) -> Any:
+    """Return a dictionary as `FrozenDict`, a list as tuple, both with all that they hold; else the value."""
+    if isinstance(value, Mapping):
+        return FrozenDict(value)
+    return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
 @dataclass(frozen=True)
@@ -390,8 +421,8 @@ class Method:
     in_blocks: InBlocks | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to find the method again, for pickles: by its name, since some functions have none."""
-        return method_named, (self.name,)
+        """Return how to find the method again, for pickles: by its function, whose module files it."""
+        return _method_of, (self.function,)
 
     @property
     def summary(self) -> str:
@@ -417,6 +448,11 @@ class Method:
     def defaults(self) -> dict[str, Any]:
         """Return the default value of each parameter, by name."""
         return {parameter.name: parameter.default for parameter in self.parameters}
+
+
+def _method_of(function: Callable[..., Any]) -> Method:
+    """Return the method that a masking function was filed with."""
+    return METHODS[function.__name__]
 
 
 def file_metric(record: Metric) -> None:
@@ -508,15 +544,21 @@ def short_title(name: str) -> str | None:
     return METHODS[name].title if name in METHODS else None
 
 
+def title_of(name: str) -> str:
+    """Return the title of a method or metric, such as "MDAV"; its name if it has none."""
+    return short_title(name) or name
+
+
 def first_line(function: Callable[..., object]) -> str:
     """Return the first line of a function's docstring without its full stop."""
     return (function.__doc__ or "").strip().split("\n", 1)[0].rstrip(".")
 
 
 def method_named(name: object) -> Method:
-    """Return the registered masking method of this name; raise ValueError for an unknown one."""
-    import sdckit.masking  # noqa: F401, PLC0415 - it registers all methods; `evaluate(method=)` needs them, too
+    """Return the registered masking method of this name; raise ValueError for an unknown one.
 
+    The package `masking` registers all of them.
+    """
     return METHODS[one_of("method", name, METHODS)]
 
 

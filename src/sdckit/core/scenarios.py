@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core import checks, registry
-from sdckit.core.disclosure import frozen
+from sdckit.core.registry import frozen
 from sdckit.core.roles import WORDS, unique_names
 from sdckit.core.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from sdckit.core.registry import Metric
     from sdckit.core.roles import Roles
@@ -209,3 +209,10 @@ def _checked_scenario(name: str, entry: Any, *, limited: bool) -> Scenario:
     except (ValueError, TypeError) as error:
         raise type(error)(f"scenario {name!r}: {error}") from error
     return Scenario(name, known, frozen(limits))
+
+
+def limits_text(allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
+    """Return limits as text such as "linkage of at most 0.1 and dbrl of at most 0.2"; a default is said."""
+    return " and ".join(
+        f"{label(risk)} of at most {limit:g}{default_note(risk, allowed)}" for risk, limit in allowed.items()
+    )

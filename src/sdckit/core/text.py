@@ -105,3 +105,8 @@ def listed(items: Sequence[object]) -> str:
 def shortened(words: Sequence[str], most: int = NAMED, mark: str = ", ") -> str:
     """Return the first few words joined to one text, with the number of those left out."""
     return mark.join(words[:most]) + (f" and {len(words) - most} more" if words[most:] else "")
+
+
+def draws_text(count: int) -> str:
+    """Return a number of random draws as text, such as "1 draw" or "3 draws"."""
+    return f"{count} {plural(count, 'draw')}"

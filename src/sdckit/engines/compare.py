@@ -94,7 +94,7 @@ def _known(value: T | None, what: str) -> T:
 
 @dataclass(frozen=True)
 class EngineComparison:
-    """Answers about the whole file or one stratum; see `Comparison` for what each is.
+    """Answers about the whole file or one stratum; see `Pair` for what each is.
 
     `details` is None where no second scan was run, `ranks` has None for variables without an exchange.
     """
@@ -238,7 +238,7 @@ class EngineComparison:
 
 @dataclass(frozen=True)
 class EngineVariable:
-    """Answers about one variable; see `VariableComparison` for what each is."""
+    """Answers about one variable; see `VariablePair` for what each is."""
 
     file: EngineComparison
     j: int

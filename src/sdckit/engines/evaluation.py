@@ -12,22 +12,11 @@ import numpy as np
 from sdckit.core import checks, registry
 from sdckit.core.cells import Uniques
 from sdckit.core.checks import warn
-from sdckit.core.disclosure import Method, disclosure_of
 from sdckit.engines.compare import Comparing, Questions
 from sdckit.engines.local import memory_left
 from sdckit.engines.opening import opened
 from sdckit.engines.transport import Block, Message, Reads
-from sdckit.io.memory import memory_text
-from sdckit.kernels.ranks import TIES
-from sdckit.metrics.blocks import MAE
-from sdckit.metrics.doubts import (
-    IDENTICAL,
-    dropped_doubts,
-    require_published,
-    warn_of_doubts,
-    warn_of_published,
-)
-from sdckit.metrics.evaluation import (
+from sdckit.evaluation.measure import (
     Measuring,
     calibration_notes,
     informed_groups,
@@ -40,7 +29,18 @@ from sdckit.metrics.evaluation import (
     unmasked_notes,
     warn_of_changed_columns,
 )
-from sdckit.metrics.evaluation_result import Evaluation, knowledge_of_columns, table_rows, tidy_table
+from sdckit.evaluation.result import Evaluation, knowledge_of_columns, table_rows, tidy_table
+from sdckit.io.memory import memory_text
+from sdckit.kernels.ranks import TIES
+from sdckit.masking.disclosure import Method, disclosure_of
+from sdckit.metrics.blocks import MAE
+from sdckit.metrics.doubts import (
+    IDENTICAL,
+    dropped_doubts,
+    require_published,
+    warn_of_doubts,
+    warn_of_published,
+)
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.publishable import dominated_rows
@@ -52,11 +52,11 @@ from sdckit.risk.groups import score_of_uniques
 from sdckit.risk.law import LARGE
 
 if TYPE_CHECKING:
-    from sdckit.core.disclosure import Disclosure
     from sdckit.core.registry import Metric
     from sdckit.engines.compare import EngineComparison
     from sdckit.engines.opening import Opened, Settings
     from sdckit.engines.transport import Transport
+    from sdckit.masking.disclosure import Disclosure
     from sdckit.metrics.pair import Pair
     from sdckit.metrics.score import Score
     from sdckit.progress import ProgressCallback

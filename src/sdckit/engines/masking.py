@@ -16,7 +16,6 @@ import polars as pl
 
 from sdckit.core import checks, randomness, registry
 from sdckit.core.checks import quoted
-from sdckit.core.disclosure import Disclosure
 from sdckit.core.registry import METHODS, check_parameters, function_options, parameters_by_stratum
 from sdckit.core.roles import OPTIONS, resolve_roles, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.table import Table, fewest_decimals, is_path, is_spark_frame
@@ -54,6 +53,7 @@ from sdckit.engines.row_parts import (
 from sdckit.engines.source import Source
 from sdckit.engines.transport import merged
 from sdckit.kernels.draws import CellDraws, entropy_bytes
+from sdckit.masking.disclosure import Disclosure
 from sdckit.masking.mask_table import (
     NO_RULE,
     apply,

@@ -23,8 +23,8 @@ from sdckit.estimation.guards import (
 from sdckit.estimation.models import Levels, coefficients, formula_terms, levels_of, shared_levels
 from sdckit.estimation.parse import parse_estimates
 from sdckit.estimation.survey_file import WHOLE, Options, SurveyFile, survey_files
+from sdckit.io.table_result import TableResult
 from sdckit.metrics.loss.moments import overlap
-from sdckit.metrics.result import TableResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,7 +12,6 @@ import numpy as np
 from sdckit.core import checks, randomness, registry
 from sdckit.core.cells import number_values
 from sdckit.core.checks import cells_are_quoted, quoted, warn
-from sdckit.core.disclosure import Disclosure
 from sdckit.core.registry import (
     check_group_column,
     check_parameters,
@@ -32,6 +31,7 @@ from sdckit.core.table import (
 from sdckit.core.text import plural, shortened
 from sdckit.kernels.jit import count_special
 from sdckit.kernels.sums import standardise
+from sdckit.masking.disclosure import Disclosure
 from sdckit.masking.microaggregation import FEWEST, centroids, note_on_gaps, publish
 from sdckit.progress import track
 from sdckit.rules.rules import edits_of

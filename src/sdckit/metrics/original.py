@@ -20,6 +20,11 @@ from sdckit.metrics.blocks import variable_scales
 NAMED = 8  # variables that are named where the data are shown
 
 
+def rows_of(values: Floats, rows: Ints) -> Floats:
+    """Return some rows of a matrix, one column after the other in memory, in one copy."""
+    return np.take(values.T, rows, axis=1).T
+
+
 class HoldsOriginal:
     """Base of `Microdata`, which is above this package: data that can be given in place of an original."""
 
@@ -129,7 +134,7 @@ class Original(PreparedTable):
         """Return the original data restricted to the given row numbers."""
         weights = None if self.weights is None else self.weights[rows]
         roles = replace(self.roles, key=(), by=())
-        return Original(roles, np.asfortranarray(self.values[rows]), weights=weights)
+        return Original(roles, rows_of(self.values, rows), weights=weights)
 
     @cached_property
     def parts(self) -> list[tuple[str, Ints, Original]]:

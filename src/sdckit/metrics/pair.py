@@ -8,14 +8,13 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.checks import NotApplicable, warn
-from sdckit.core.disclosure import Disclosure
 from sdckit.core.registry import Function, Metric, file_metric, parameter_value
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
@@ -35,6 +34,7 @@ from sdckit.kernels.ranks import (
     summarise,
 )
 from sdckit.kernels.sums import powers_of_two, spread
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics import blocks
 from sdckit.metrics.blocks import (
     MSE,
@@ -54,7 +54,7 @@ from sdckit.metrics.blocks import (
     quantile_gap,
     split_sums,
 )
-from sdckit.metrics.original import Original
+from sdckit.metrics.original import Original, rows_of
 from sdckit.metrics.score import Queries, QuerySample, Score, Values
 from sdckit.progress import each
 
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sdckit.arrays import Bools, Floats, Int, Ints
+    from sdckit.engines.compare import EngineComparison, EngineVariable
     from sdckit.rules.rules import Rules
 
 
@@ -479,8 +480,8 @@ class Pair:
 
     def take(self, rows: Ints, original: Original | None = None) -> Pair:
         """Return the pair restricted to the given row numbers."""
-        masked = np.asfortranarray(self.masked[rows])
         part = original or self.original.take(rows)
+        masked = rows_of(self.masked, rows)
         pair = Pair(part, masked, rows=rows, rules=self.rules, whole=self, sample=self.sample)
         pair.disclosure = self.disclosure
         return pair
@@ -504,7 +505,7 @@ def pair_of(original: Any, masked: Any, *, rows: Any = None, paired: bool = True
     if prepared.roles.key and prepared.table is not None:
         assert pair.table is not None  # noqa: S101 - it has just been set
         rows = match_keys(prepared.table, pair.table, prepared.roles.key)
-        return replace(pair, masked=np.asfortranarray(pair.masked[rows]), places=rows)
+        return replace(pair, masked=rows_of(pair.masked, rows), places=rows)
     pair = replace(_require_same_length(pair), by_position=True)
     if paired and _same_labels_in_other_order(prepared.table, pair.table):
         warn(
@@ -533,7 +534,7 @@ def pair_by_row(original: Original, masked: Any, *, rows: Any = None) -> Pair:
     if rows is None:
         return replace(pair, by_position=True)
     places = np.argsort(checks.checked_order(rows, original.n))
-    return replace(pair, masked=np.asfortranarray(pair.masked[places]), places=places)
+    return replace(pair, masked=rows_of(pair.masked, places), places=places)
 
 
 def _read_pair(original: Original, table: Table) -> Pair:
@@ -551,131 +552,6 @@ def _require_same_length(pair: Pair) -> Pair:
     return pair
 
 
-class VariableComparison(Protocol):
-    """Answers about one variable, over the records with a value in both files."""
-
-    @property
-    def facts(self) -> ColumnFacts:
-        """Number of records, which column is constant, and the heaviest weight."""
-
-    def unrelated_cells(self, cost: Cost, zeros: str) -> tuple[float, float]:
-        """Return the sums of costs and of weights, as means over permutations of the masked values."""
-
-    def arctan_sum(self, unit: float) -> float:
-        """Return the weighted sum of the changes of cells, bounded by the arctangent in this unit."""
-
-    def dominance(self, cost: Cost) -> Dominance:
-        """Return the largest contributions of records to the sums that a loss publishes."""
-
-    def distribution_gap(self) -> float:
-        """Return the largest distance of the distribution functions in both files."""
-
-    def bin_weights(self) -> tuple[Floats, Floats]:
-        """Return the weight of original and of masked values in quantile bins of the original."""
-
-    def quantile_gap(self) -> QuantileGap:
-        """Return the mean distance of original and masked values at the same quantile."""
-
-    def means_and_spreads(self) -> tuple[MeanAndSpread, MeanAndSpread]:
-        """Return mean and standard deviation in both files, without weights."""
-
-
-class Comparison(Protocol):
-    """Answers about an original and a masked file with aligned rows, as a whole or within a stratum.
-
-    Variables are numbered from 0 in the order of `columns`. Where an engine has no answer, it raises
-    NotApplicable, and `evaluate` leaves the metric out with a note.
-    """
-
-    # --- records, variables and missing cells ---
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-
-    @property
-    def p(self) -> int:
-        """Number of variables."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the variables."""
-
-    @property
-    def weighted(self) -> bool:
-        """True if records have survey weights."""
-
-    @property
-    def complete(self) -> bool:
-        """True if neither file has a missing cell."""
-
-    @property
-    def counts(self) -> Counts:
-        """Numbers of observed and missing cells of each variable."""
-
-    @property
-    def kept_weight(self) -> Floats:
-        """Summed weight of the cells that both files have, for each variable."""
-
-    @property
-    def suppressed_weight(self) -> Floats:
-        """Summed weight of the cells missing in the masked file only, for each variable."""
-
-    @property
-    def complete_records(self) -> int:
-        """Number of records without a missing cell in either file."""
-
-    @property
-    def in_memory(self) -> Pair | None:
-        """Both files as arrays; None where an engine holds none."""
-
-    def variable(self, j: int) -> VariableComparison:
-        """Return what answers questions about variable j alone."""
-
-    # --- cells ---
-
-    @property
-    def spreads(self) -> Floats:
-        """Standard deviation (ddof 1, weighted) of each original variable; NaN below two values."""
-
-    @property
-    def all_vary(self) -> bool:
-        """True where every original variable has a standard deviation above 0."""
-
-    @property
-    def scales(self) -> Floats:
-        """Divisor of each variable's costs in IL1s: sqrt(2) standard deviations."""
-
-    @property
-    def cell_sums(self) -> CellSums:
-        """Sums of costs and weights, and counts of cells, of each variable."""
-
-    # --- ranks ---
-
-    def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
-        """Return brMAE ("absolute"), brMSE ("squared") or another property of `RankSums` per variable."""
-
-    def tie_summary(self, j: int) -> TieSummary:
-        """Return variable j's range of brMAE and brMSE over tie-breakings, and values in unrelated order."""
-
-    def weighted_losses(self, j: int, what: Literal["values", "unrelated_values"]) -> tuple[float, float]:
-        """Return weighted brMAE and brMSE of variable j, as measured or in unrelated order."""
-
-    # --- squared errors and moments ---
-
-    @property
-    def split_sums(self) -> tuple[Scaled, Scaled]:
-        """Each variable's sums of both parts of the squared error, marginal and permutation."""
-
-    @property
-    def unrelated_squares(self) -> Scaled:
-        """Each variable's squared error for an unrelated order: the mean over all permutations."""
-
-    @property
-    def correlations(self) -> Correlations:
-        """Correlations of the variables in both files, over the records complete in both."""
-
-
 def require_in_memory(comparison: Comparison, what: str) -> Pair:
     """Return both files as arrays; raise NotApplicable, saying what needs them, where there are none."""
     pair = comparison.in_memory
@@ -686,6 +562,10 @@ def require_in_memory(comparison: Comparison, what: str) -> Pair:
 
 if TYPE_CHECKING:
     Rows = Bools | Ints | slice
+    # What metrics ask of two files, in memory or read in blocks. Where an engine has no answer, it raises
+    # NotApplicable, and `evaluate` leaves the metric out with a note.
+    Comparison: TypeAlias = Pair | EngineComparison
+    VariableComparison: TypeAlias = VariablePair | EngineVariable
 
 
 def mean_over_variables(variables: Floats) -> float:

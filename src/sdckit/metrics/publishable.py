@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
+from sdckit.core import registry
 from sdckit.core.checks import FEWEST_REPORTED
 from sdckit.metrics.blocks import Contributions, squared_cost
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from sdckit.arrays import Bools, Floats, Ints
     from sdckit.core.registry import Metric
+    from sdckit.evaluation.result import Evaluation
     from sdckit.metrics.blocks import Cost, LargestRecord
     from sdckit.metrics.pair import Comparison, Pair
     from sdckit.rules.rules import Rules
@@ -84,6 +87,46 @@ def dominated_rows(groups: Sequence[tuple[str, Comparison]], metrics: Iterable[M
             found |= {(metric.name, place, name) for place in (stratum, "all") for name in names}
             found |= {(metric.name, place, "all") for place in (stratum, "all") if names}
     return frozenset(found)
+
+
+WHOLE = (pl.col("variable") == "all") & (pl.col("stratum") == "all")  # the rows of the whole file
+WITHHELD = "withheld: one record dominates this figure, or values of the original could be computed from it"
+WITHHELD_FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
+
+
+def public_evaluation(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation with the figures that one record dominates replaced by None.
+
+    Losses over declared estimates are rounded (see `registry.public_value`).
+    """
+    evaluation = replace(evaluation, table=rounded_losses(evaluation.table))
+    if not evaluation.dominated:
+        return evaluation
+    rows = pl.DataFrame(
+        sorted(evaluation.dominated), schema=["metric", "stratum", "variable"], orient="row"
+    ).with_columns(withheld=True)
+    marked = evaluation.table.join(
+        rows, on=["metric", "stratum", "variable"], how="left", maintain_order="left"
+    )
+    hidden = pl.col("withheld").fill_null(value=False)
+    figures: list[Any] = [pl.when(~hidden).then(pl.col(name)).alias(name) for name in WITHHELD_FIGURES]
+    names = marked.filter(hidden & WHOLE)["metric"].to_list()
+    return replace(
+        evaluation,
+        table=marked.with_columns(figures).drop("withheld"),
+        meaning=evaluation.meaning | dict.fromkeys(names, WITHHELD),
+        parts={name: {} if name in names else parts for name, parts in evaluation.parts.items()},
+    )
+
+
+def rounded_losses(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of measures with losses over declared estimates rounded as they may be published."""
+    named = pl.col("metric").is_in(list(registry.estimate_losses()))
+    figures = [name for name in WITHHELD_FIGURES if name in table.columns]
+    return table.with_columns(
+        pl.when(named).then(pl.col(name).round(registry.PUBLIC_DECIMALS)).otherwise(name).alias(name)
+        for name in figures
+    )
 
 
 DIGITS = 2  # significant digits of a published figure of the original, at most

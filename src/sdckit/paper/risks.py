@@ -13,9 +13,10 @@ from sdckit.metrics import METRICS as METRIC_RECORDS
 from sdckit.paper.correlations import BOUNDED
 from sdckit.paper.design import HEADINGS, KEYS, SEED, STUDY_METHODS, measure_files, name_of, setting_label
 from sdckit.progress import track
+from sdckit.report.risk_map import nondominated_rows
 from sdckit.risk import attacks as linkage_attacks
 from sdckit.selection.plan import settings_of
-from sdckit.selection.points import Point, curves_of, nondominated_rows, weakest_safe_position
+from sdckit.selection.points import Point, curves_of, weakest_safe_position
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

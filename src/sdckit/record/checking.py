@@ -15,16 +15,16 @@ from sdckit.io import crosswalk, files
 from sdckit.masking import Masking
 from sdckit.record import ledger
 from sdckit.record.ledger import find_overlaps
-from sdckit.record.publish import measured_figures
+from sdckit.record.publish import Published, measured_figures
 from sdckit.record.replay import check_input, read_input, read_original
 from sdckit.record.store import digest_of_file, read_table
 from sdckit.selection.calibration import with_larger_risks
-from sdckit.selection.release import Published
+from sdckit.selection.release import ReleasePlan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.evaluation.result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.record.entry import Entry
@@ -94,9 +94,8 @@ def _measured(store: Store, entry: Entry, original: Original) -> tuple[Pair, Eva
     """Return the published file beside its original, and its risks as they are measured today."""
     names = [name for row in entry.measured if _is_risk(name := row["metric"]) and name == risk_of(name)]
     limits = {name: limit for name, limit in entry.limits.items() if _is_risk(name)}
-    plan = replace(
-        entry.release_plan(), metrics=names, limits=limits, scenarios=tuple(entry.read_scenarios())
-    )
+    scenarios = entry.read_scenarios()
+    plan = ReleasePlan(**entry.plan_options(), metrics=names, limits=limits, scenarios=scenarios)
     written = files.read(store.published(entry), entry.read_dialect()).frame
     rows = read_table(store.crosswalk(entry))[crosswalk.ORIGINAL].to_numpy() - 1
     masking = Masking(written, [], ledger.disclosure_of(entry))
@@ -115,7 +114,7 @@ def _together(store: Store, entry: Entry, pair: Pair) -> list[dict[str, Any]]:
     others = {one for row in entry.measured for one in row.get("together_with", ())}
     earlier = [one for one in store.entries()[0] if one.id in others]
     overlaps, _ = find_overlaps(store, pair.original, store.secret(), earlier)
-    plan = replace(entry.release_plan(), scenarios=tuple(entry.read_scenarios()))
+    plan = ReleasePlan(**entry.plan_options(), scenarios=entry.read_scenarios())
     found = ledger.measure_together(store, plan, pair, ledger.disclosure_of(entry), overlaps)
     return [joint.to_dict() for joint in found]
 

@@ -24,12 +24,12 @@ from sdckit.core.version import VERSION
 from sdckit.io.atomic import checksum
 from sdckit.io.formats import Dialect
 from sdckit.kernels.jit import digest_of_kernels
-from sdckit.selection.release import ReleasePlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sdckit.arrays import UInt64s
+    from sdckit.selection.release import ReleasePlan
 
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "polars", "randomgen", "pyreadstat", "scikit-learn")
@@ -261,10 +261,9 @@ class Entry:
         """Return the roles of columns as options of `prepare`."""
         return self.roles | {"recode": self.recode or None, "na": self.na or None}
 
-    def release_plan(self) -> ReleasePlan:
-        """Return the plan from which the release can be masked again."""
-        same = {name: getattr(self, name) for name in REPEATED}
-        return ReleasePlan(**same, rules=self.rules or None)
+    def plan_options(self) -> dict[str, Any]:
+        """Return the options of the `ReleasePlan` from which the release can be masked again."""
+        return {name: getattr(self, name) for name in REPEATED} | {"rules": self.rules or None}
 
     def read_dialect(self) -> Dialect:
         """Return how the input and the output are written, if they are text."""

@@ -15,12 +15,12 @@ import polars as pl
 from sdckit.core import checks
 from sdckit.core.cells import as_polars
 from sdckit.core.checks import collect_warnings, warn
-from sdckit.core.disclosure import Disclosure
 from sdckit.core.scenarios import meets_limit, risk_of
 from sdckit.core.table import Table
 from sdckit.core.text import listed, plural, shortened
+from sdckit.evaluation.measure import Measuring, evaluate_releases, original_in
 from sdckit.io import crosswalk, files
-from sdckit.metrics.evaluation import Measuring, evaluate_releases, original_in
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.pair import Pair
 from sdckit.record.entry import KEY, VALUES, DamagedRecord, fingerprints
 from sdckit.record.store import read_table

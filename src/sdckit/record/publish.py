@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core.cells import as_polars, polars_column
+from sdckit.core.cells import as_polars, polars_column, same_values
 from sdckit.core.version import INTRUDER_VERSION
 from sdckit.io import crosswalk, files
 from sdckit.io.atomic import AnyPath, check_target
 from sdckit.io.csv_table import warn_of_formulas
-from sdckit.io.files import cast_empty_columns, read
+from sdckit.io.files import cast_empty_columns
 from sdckit.io.formats import CSV_SUFFIXES, DEFAULT, Dialect, suffix_of
 from sdckit.masking import Masking
 from sdckit.metrics.pair import pair_by_row
@@ -37,16 +37,34 @@ from sdckit.record.store import (
     utc_now,
     write_private,
 )
-from sdckit.selection.release import Published
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from sdckit.arrays import Ints
+    from sdckit.evaluation.result import Evaluation
     from sdckit.io.files import Source
-    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.selection.release import MadeFrom, Measure, Release
+
+
+@dataclass(frozen=True)
+class Published:
+    """A masked table as it is handed out, before it is written.
+
+    `rows` has the number, from 0, of the original row that each row comes from; `renumbered` names the
+    columns whose cells are fresh numbers, of which nothing in the original file holds any more.
+    """
+
+    masking: Masking
+    rows: Ints
+    renumbered: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> Any:
+        """The table."""
+        return self.masking.data
 
 
 @dataclass(frozen=True)
@@ -268,7 +286,7 @@ def publish_release(
     def as_measured(written: pl.DataFrame) -> Release[Any]:
         """Return the release; raise ValueError if masked values are not read back as they were measured."""
         for name in original.columns:
-            if not _same_values(written, frame, name):
+            if not same_values(written, frame, name):
                 fact = f"'{output}' does not hold the values of {name!r} as they were measured"
                 raise ValueError(f"{fact}; use another format")
         return release
@@ -289,20 +307,3 @@ def _require_unchanged(data: Any, pair: Pair) -> None:
     rows = None if pair.places is None else np.argsort(pair.places)
     if not np.array_equal(pair_by_row(pair.original, data, rows=rows).masked, pair.masked, equal_nan=True):
         raise ValueError("the table was changed since it was measured; make the release again")
-
-
-def _same_values(written: pl.DataFrame, frame: pl.DataFrame, name: str) -> bool:
-    """Return True if two tables hold the same numbers in a column."""
-    ours, theirs = (one[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for one in (frame, written))
-    return np.array_equal(ours, theirs, equal_nan=True)
-
-
-def require_file_of(release: Release[Any], path: AnyPath, columns: Sequence[str]) -> str:
-    """Return the digest of a file; raise ValueError unless it holds the masked columns of a release."""
-    source, frame = read(path), as_polars(release.data)
-    written = source.frame
-    if not set(columns) <= set(written.columns) or not all(
-        written[name].dtype.is_numeric() and _same_values(written, frame, name) for name in columns
-    ):
-        raise ValueError(f"'{path}' does not hold this release; give the file that publish() wrote")
-    return source.sha256

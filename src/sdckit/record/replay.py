@@ -12,14 +12,15 @@ from sdckit.metrics.original import Original
 from sdckit.record.entry import differences, digest_of_table
 from sdckit.record.publish import ReleaseFile
 from sdckit.record.store import digest_of_file
+from sdckit.selection.release import ReleasePlan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.io.files import Source
     from sdckit.record.entry import Entry
+    from sdckit.record.publish import Published
     from sdckit.record.store import Store
-    from sdckit.selection.release import Published
 
 
 class NotRepeated(ValueError):  # noqa: N818 - not a fault of the input
@@ -109,7 +110,7 @@ def read_original(entry: Entry, source: Source) -> Original:
 def _draw_again(entry: Entry, source: Source) -> Published:
     """Return the table of the draw that was released, as it was handed out."""
     original = read_original(entry, source)
-    plan = entry.release_plan()
+    plan = ReleasePlan(**entry.plan_options())
     generator, secret, _ = plan.random_numbers(entry.entropy_bytes, entry.draws)
     return plan.publish(plan.mask(original, generator), original, secret)
 

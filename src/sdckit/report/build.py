@@ -11,35 +11,29 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
+from sdckit.core.cells import as_polars, same_values
 from sdckit.core.notebook import WrittenReport
-from sdckit.core.text import listed, plural
+from sdckit.core.registry import title_of
+from sdckit.core.scenarios import limits_text
+from sdckit.core.text import draws_text, listed, plural
 from sdckit.core.version import INTRUDER_VERSION, VERSION
-from sdckit.io import atomic
-from sdckit.metrics.evaluation_result import WHOLE, public_evaluation, rounded_losses
-from sdckit.record.publish import require_file_of
+from sdckit.io import atomic, files
+from sdckit.metrics.publishable import WHOLE, public_evaluation, rounded_losses
 from sdckit.report import Points, charts, report
 from sdckit.report.measures import metric_of
 from sdckit.report.page import NO_LIMITS, exposed_sentence
-from sdckit.report.risk_map import map_chart
-from sdckit.selection.points import (
-    KEYS,
-    draws_text,
-    limits_text,
-    metrics_by_setting,
-    nondominated_rows,
-    table_of_points,
-    title_of,
-)
-from sdckit.selection.release import summary_of
+from sdckit.report.risk_map import KEYS, map_chart, metrics_by_setting, nondominated_rows, table_of_points
+from sdckit.report.signing import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
+    from sdckit.evaluation.result import Evaluation, Knowledge
     from sdckit.metrics.pair import Pair
+    from sdckit.report.signing import Summary
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
-    from sdckit.selection.release import Release, Summary
+    from sdckit.selection.release import Release
     from sdckit.selection.sweep_result import Sweep
 
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -107,6 +101,17 @@ def report_on_release(
     own, digest = Path(file).name, require_file_of(release, file, pair.columns)
     summary = summary_of(pair, result, file=own, sha256=digest)
     return report_on_evaluation(result, name=name or own, pair=pair, summary=summary, limits=limits)
+
+
+def require_file_of(release: Release[Any], path: atomic.AnyPath, columns: Sequence[str]) -> str:
+    """Return the digest of a file; raise ValueError unless it holds the masked columns of a release."""
+    source, frame = files.read(path), as_polars(release.data)
+    written = source.frame
+    if not set(columns) <= set(written.columns) or not all(
+        written[name].dtype.is_numeric() and same_values(written, frame, name) for name in columns
+    ):
+        raise ValueError(f"'{path}' does not hold this release; give the file that publish() wrote")
+    return source.sha256
 
 
 def report_on_files(

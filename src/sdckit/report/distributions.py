@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sdckit.arrays import Floats
-    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.evaluation.result import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.report.charts import Spec
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from sdckit.core.text import as_sentence, number
 from sdckit.metrics import METRICS
-from sdckit.metrics.evaluation_result import WHOLE
+from sdckit.metrics.publishable import WHOLE
 from sdckit.report.privacy import variables_to_hide
 from sdckit.risk.attacks import ATTACKS
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdckit.core.registry import Metric
-    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.evaluation.result import Evaluation
 
 SHADES = 20  # number of colour steps in the heat map
 HEADING = 14  # largest number of letters in a column heading of the heat map

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     import jinja2
 
-    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
+    from sdckit.evaluation.result import Evaluation, Knowledge
     from sdckit.metrics.pair import Pair
     from sdckit.report.charts import Spec
     from sdckit.report.distributions import Panel
     from sdckit.report.risk_map import Points
-    from sdckit.selection.release import Summary
+    from sdckit.report.signing import Summary
 
 
 @cache

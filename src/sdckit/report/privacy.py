@@ -18,13 +18,13 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
-from sdckit.metrics.evaluation_result import WHOLE, public_evaluation
+from sdckit.metrics.publishable import WHOLE, public_evaluation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdckit.arrays import Floats, Ints
-    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.evaluation.result import Evaluation
     from sdckit.metrics.pair import Pair
 
 THRESHOLD = checks.FEWEST_REPORTED  # smallest number of records in a bin, in both files

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from sdckit.core import registry
@@ -16,9 +17,12 @@ from sdckit.report.charts import BEYOND, GREY, INK, LIMIT, SCREEN_CONFIG
 from sdckit.report.measures import label, limit_text, zero_is_best
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import altair as alt
 
     from sdckit.report.charts import Spec
+    from sdckit.selection.points import Point
 
 
 UNRELATED = "rows unrelated"
@@ -34,6 +38,31 @@ SHAPES = {  # drawn by Vega and by the legend alike, in a square from -1 to 1
     "cross": "M-.35,-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z",
     "down": "M0,1.1L1.05,-.8H-1.05Z",
 }
+
+
+KEYS = ["method", "parameters", "setting"]  # of a point
+
+
+def table_of_points(points: Iterable[Point]) -> pl.DataFrame:
+    """Return a table with one row per measured setting and one column per metric."""
+    return pl.DataFrame(
+        [{"method": point.method, "parameters": point.parameters, **point.values} for point in points]
+    )
+
+
+def metrics_by_setting(summary: pl.DataFrame) -> pl.DataFrame:
+    """Return the summary of a sweep as a table with one row per setting and one column per metric."""
+    return summary.pivot("metric", index=KEYS, values="value", maintain_order=True)
+
+
+def nondominated_rows(table: pl.DataFrame, costs: Sequence[str]) -> pl.Series:
+    """Return, per row, whether no other row is as low in every cost and lower in one (Pareto frontier)."""
+    values = table.select(costs).to_numpy()
+    kept = []
+    for row in values:
+        dominating = (values <= row).all(axis=1) & (values < row).any(axis=1)
+        kept.append(not dominating.any() and not np.isnan(row).any())
+    return pl.Series(kept, dtype=pl.Boolean)
 
 
 @dataclass(frozen=True)

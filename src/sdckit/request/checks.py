@@ -12,19 +12,12 @@ import polars as pl
 
 from sdckit.core import checks, randomness, registry
 from sdckit.core.checks import warn
-from sdckit.core.disclosure import Disclosure, Method, disclosure_of
 from sdckit.core.registry import method_text
 from sdckit.core.roles import OPTIONS, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.scenarios import checked_risk_limits, checked_scenarios
 from sdckit.estimation.compare import declared_of
 from sdckit.estimation.parse import parse_estimates
-from sdckit.io import atomic
-from sdckit.io.formats import SUFFIXES, Dialect
-from sdckit.io.text_numbers import find_text_numbers
-from sdckit.kernels.ranks import TIES
-from sdckit.masking import METHODS
-from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.evaluation import (
+from sdckit.evaluation.measure import (
     Measuring,
     add_masking,
     evaluate_pair,
@@ -32,6 +25,13 @@ from sdckit.metrics.evaluation import (
     metrics_together,
     require_columns,
 )
+from sdckit.io import atomic
+from sdckit.io.formats import SUFFIXES, Dialect
+from sdckit.io.text_numbers import find_text_numbers
+from sdckit.kernels.ranks import TIES
+from sdckit.masking import METHODS
+from sdckit.masking.disclosure import Disclosure, Method, disclosure_of
+from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
 from sdckit.metrics.original import Original
 from sdckit.metrics.score import Sampling, sampling_of
 from sdckit.request.made_by_command import WHO
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from sdckit.evaluation.result import Evaluation
     from sdckit.io.files import Source
-    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.request.made_by_command import MaskingCommand
     from sdckit.request.options import Request

@@ -11,8 +11,8 @@ from sdckit.engines.evaluation import check_measuring, evaluate_files
 from sdckit.engines.files import find_files
 from sdckit.engines.masking import mask_on_engine
 from sdckit.engines.opening import Settings, require_parquet
+from sdckit.evaluation.measure import privacy_notes
 from sdckit.io.memory import memory_at_hand, memory_text
-from sdckit.metrics.evaluation import privacy_notes
 from sdckit.request import limits
 from sdckit.request.checks import decimals_of, notes_with_flags, warnings_named_after
 from sdckit.request.options import options_of
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from sdckit.core.disclosure import Disclosure
-    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.evaluation.result import Evaluation
+    from sdckit.masking.disclosure import Disclosure
     from sdckit.request.checks import Checked
     from sdckit.request.options import Request
     from sdckit.request.results import Listener

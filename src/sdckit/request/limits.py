@@ -17,7 +17,7 @@ from sdckit.selection.limits import LimitsMissed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.evaluation.result import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.request.checks import Checked
     from sdckit.request.results import Result

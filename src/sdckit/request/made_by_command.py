@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 from sdckit.core import checks
 from sdckit.core.process_group import NEW_GROUP
+from sdckit.evaluation.measure import MadeByError
 from sdckit.io import files
 from sdckit.io.atomic import PRIVATE_FOLDER, draft_folder, sweep_drafts
 from sdckit.io.files import cast_empty_columns
 from sdckit.io.formats import CSV_SUFFIXES, PARQUET_SUFFIXES, Dialect
-from sdckit.metrics.evaluation import MadeByError
 from sdckit.request.options import OPTIONS
 
 if TYPE_CHECKING:

@@ -11,18 +11,19 @@ from sdckit.core.checks import warn
 from sdckit.core.roles import require_decided
 from sdckit.core.text import plural, shortened
 from sdckit.engines.files import read_folder
+from sdckit.evaluation.measure import privacy_notes
 from sdckit.io import atomic, crosswalk, files
 from sdckit.metrics.doubts import unchanged_cells
-from sdckit.metrics.evaluation import privacy_notes
 from sdckit.record import publish as record
 from sdckit.record.publish import Origin, ReleaseFile
 from sdckit.record.replay import check_input
 from sdckit.record.store import Store, digest_of_file, require_apart
+from sdckit.report.signing import summary_of
 from sdckit.request.checks import check_output
 from sdckit.request.options import OPTIONS
 from sdckit.request.results import Result, file_facts
 from sdckit.request.toml import job_of_request, job_text, public_job_text, write_job
-from sdckit.selection.release import make_release, summary_of
+from sdckit.selection.release import make_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -31,16 +32,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sdckit.evaluation.result import Evaluation
     from sdckit.io.files import Source
     from sdckit.io.formats import Dialect
-    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
+    from sdckit.report.signing import Summary
     from sdckit.request.checks import Checked
     from sdckit.request.options import Request
     from sdckit.request.results import Listener
     from sdckit.selection.choice import Choice
-    from sdckit.selection.release import Release, ReleasePlan, Summary
+    from sdckit.selection.release import Release, ReleasePlan
 
 UNMEASURED = ("report", "private_report", "metrics", "missing", "as_json", "as_csv")  # need measures
 ORDER = ("keep_order", "crosswalk", "numbered", "private")  # are about a file that is handed out

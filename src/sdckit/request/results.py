@@ -15,15 +15,16 @@ from sdckit.core import checks
 from sdckit.core.scenarios import KEYS, default_limits, exposed_content, with_sure_limit
 from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.estimation import compare, guards
-from sdckit.metrics.evaluation import RISKS_SCHEMA
-from sdckit.metrics.evaluation_result import SCHEMA, public_evaluation
+from sdckit.evaluation.measure import RISKS_SCHEMA
+from sdckit.evaluation.result import SCHEMA
+from sdckit.metrics.publishable import public_evaluation
 from sdckit.request.checks import limits_of_request
 from sdckit.request.toml import DRAFT, job_schema
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sdckit.metrics.evaluation_result import Evaluation, Knowledge
+    from sdckit.evaluation.result import Evaluation, Knowledge
     from sdckit.request.limits import Verdict
     from sdckit.request.options import Request
     from sdckit.selection.choice import Choice

@@ -13,10 +13,10 @@ from sdckit import progress
 from sdckit.core import registry
 from sdckit.core.registry import check_parameters
 from sdckit.core.text import plural
+from sdckit.evaluation.measure import privacy_notes
+from sdckit.evaluation.result import knowledge_of_releases
 from sdckit.io import atomic, files
 from sdckit.io.files import cast_empty_columns
-from sdckit.metrics.evaluation import privacy_notes
-from sdckit.metrics.evaluation_result import knowledge_of_releases
 from sdckit.metrics.pair import pair_of
 from sdckit.record.ledger import TogetherMissed
 from sdckit.report import charts

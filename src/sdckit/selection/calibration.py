@@ -23,8 +23,8 @@ from sdckit.core.text import listed, plural
 from sdckit.estimation.compare import published_survey, require_readable, survey_options
 from sdckit.estimation.parse import parse_estimates
 from sdckit.estimation.survey_file import SurveyFile, survey_files
+from sdckit.evaluation.measure import NOT_UNDONE
 from sdckit.masking.mask_table import warn_of_codes_hit, warn_of_split_units
-from sdckit.metrics.evaluation import NOT_UNDONE
 from sdckit.metrics.publishable import tells_a_record
 from sdckit.rules.calibrate import Problem, Totals, calibrated, exact_total, rows_by_domain
 from sdckit.rules.rules import Rules, asks_to_discover, named_columns, rules_of
@@ -32,8 +32,8 @@ from sdckit.rules.rules import Rules, asks_to_discover, named_columns, rules_of
 if TYPE_CHECKING:
     from sdckit.arrays import Floats, Ints
     from sdckit.estimation.parse import Request
+    from sdckit.evaluation.result import Evaluation
     from sdckit.masking import Masking
-    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.rules.calibrate import Calibrated
 

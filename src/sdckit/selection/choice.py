@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any
 import polars as pl  # noqa: TC002 - typing.get_type_hints looks for it
 
 from sdckit.core import checks, notebook, randomness, registry
-from sdckit.core.scenarios import DEFAULT_SURE, default_limits
+from sdckit.core.scenarios import DEFAULT_SURE, default_limits, limits_text
 from sdckit.core.table import USUAL_KIND, names_of
 from sdckit.core.text import listed
+from sdckit.evaluation.result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.atomic import AnyPath, check_target
-from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.result import ReportedResult, page_builder
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.report import build
+from sdckit.report.result import ReportedResult
+from sdckit.report.risk_map import table_of_points
 from sdckit.selection.limits import SUPPRESSED, LimitsMissed, loss_limits, risk_limits
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.points import (
     Conditions,
     Curve,
     Point,
-    limits_text,
     loosened,
     risks_text,
     setting_text,
-    table_of_points,
     weakest_safe_position,
 )
 from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, plan_of_search
@@ -228,7 +228,7 @@ class Choice(ReportedResult):
 
         Notebooks show it without a network, as a picture; `save` writes it to a file.
         """
-        return page_builder().map_of_choice(self, self.required_conditions.original.n)
+        return build.map_of_choice(self, self.required_conditions.original.n)
 
     @property
     def table(self) -> pl.DataFrame:
@@ -246,8 +246,7 @@ class Choice(ReportedResult):
         The table that `release` returns has a report of its own.
         """
         records = self.required_conditions.original.n
-        page: str = page_builder().report_on_search(self, name=name or "the data", records=records)
-        return page
+        return build.report_on_search(self, name=name or "the data", records=records)
 
     def release(
         self,

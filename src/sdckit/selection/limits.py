@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.core.roles import Roles
     from sdckit.core.scenarios import Scenario
-    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.evaluation.result import Evaluation
     from sdckit.metrics.original import Original
 
 

@@ -14,7 +14,6 @@ import polars as pl
 from sdckit.core import checks, randomness
 from sdckit.core.checks import collect_warnings
 from sdckit.core.description import Description, describe_table
-from sdckit.core.disclosure import Disclosure, HasDisclosure, Method
 from sdckit.core.roles import OPTIONS, asked_roles, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.scenarios import (
     Intruder,
@@ -27,11 +26,7 @@ from sdckit.core.table import Table, is_path, is_spark_frame, names_of
 from sdckit.engines.evaluation import evaluate_files
 from sdckit.engines.masking import mask_data
 from sdckit.engines.opening import Local, Settings, Spark, table_of
-from sdckit.io import files
-from sdckit.io.atomic import AnyPath, check_target
-from sdckit.io.files import Source  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.masking import mask_prepared
-from sdckit.metrics.evaluation import (
+from sdckit.evaluation.measure import (
     Measuring,
     evaluate_tables,
     given_releases,
@@ -39,7 +34,12 @@ from sdckit.metrics.evaluation import (
     metrics_together,
     require_columns,
 )
-from sdckit.metrics.evaluation_result import Evaluation
+from sdckit.evaluation.result import Evaluation
+from sdckit.io import files
+from sdckit.io.atomic import AnyPath, check_target
+from sdckit.io.files import Source  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.masking import mask_prepared
+from sdckit.masking.disclosure import Disclosure, HasDisclosure, Method
 from sdckit.metrics.original import HoldsOriginal, Original
 from sdckit.metrics.score import sampling_of
 from sdckit.progress import ProgressCallback, each, reported_to

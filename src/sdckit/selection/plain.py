@@ -6,7 +6,7 @@ from inspect import signature
 from typing import Any
 
 from sdckit.core.description import Description  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.evaluation.result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.choice import Choice  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.microdata import Microdata
 from sdckit.selection.release import Release  # noqa: TC001 - typing.get_type_hints looks for it

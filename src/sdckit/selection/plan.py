@@ -13,10 +13,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
-from sdckit.core.disclosure import Disclosure
 from sdckit.core.registry import method_text, parameter_named, parameter_value, parameters_of, parameters_text
 from sdckit.core.roles import OPTIONS
 from sdckit.masking import METHODS
+from sdckit.masking.disclosure import Disclosure
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,18 +6,16 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.registry import may_be_withheld, parameter_named, short_title
+from sdckit.core.registry import may_be_withheld, parameter_named
 from sdckit.core.scenarios import (
     Scenario,
-    default_note,
     meets_limit,
 )
-from sdckit.core.text import plural
 from sdckit.masking import METHODS
+from sdckit.report.risk_map import KEYS, metrics_by_setting, nondominated_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -57,27 +55,10 @@ def _value_text(name: str, value: float) -> str:
     return absent if math.isnan(value) else f"{value:.4f}"
 
 
-def title_of(name: str) -> str:
-    """Return the title of a method or metric, such as "MDAV"; its name if it has none."""
-    return short_title(name) or name
-
-
-def draws_text(count: int) -> str:
-    """Return a number of random draws as text, such as "1 draw" or "3 draws"."""
-    return f"{count} {plural(count, 'draw')}"
-
-
 def setting_text(point: Point, label: Callable[[str], str] = str) -> str:
     """Return a measured setting as text: its method, with its parameters in parentheses."""
     name = label(point.method)
     return f"{name} ({point.parameters})" if point.parameters else name
-
-
-def limits_text(allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
-    """Return limits as text such as "linkage of at most 0.1 and dbrl of at most 0.2"; a default is said."""
-    return " and ".join(
-        f"{label(risk)} of at most {limit:g}{default_note(risk, allowed)}" for risk, limit in allowed.items()
-    )
 
 
 def risks_text(point: Point, allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
@@ -91,9 +72,6 @@ def risks_text(point: Point, allowed: Mapping[str, float], label: Callable[[str]
 def _end_text(point: Point, risk: str) -> str:
     """Return the upper end of an estimate as text; empty for a value of all records."""
     return f"estimated, at most {point.upper[risk]:.4f}; " if risk in point.upper else ""
-
-
-KEYS = ["method", "parameters", "setting"]  # of a point
 
 
 @dataclass(frozen=True)
@@ -236,18 +214,6 @@ def best_value(metric: str) -> float:
     return registry.metrics_named([metric])[0].best
 
 
-def table_of_points(points: Iterable[Point]) -> pl.DataFrame:
-    """Return a table with one row per measured setting and one column per metric."""
-    return pl.DataFrame(
-        [{"method": point.method, "parameters": point.parameters, **point.values} for point in points]
-    )
-
-
-def metrics_by_setting(summary: pl.DataFrame) -> pl.DataFrame:
-    """Return the summary of a sweep as a table with one row per setting and one column per metric."""
-    return summary.pivot("metric", index=KEYS, values="value", maintain_order=True)
-
-
 def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str]) -> pl.DataFrame:
     """Return the settings (rows) that no other dominates in these losses and risks: the Pareto frontier."""
     points = metrics_by_setting(summary)
@@ -256,13 +222,3 @@ def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str])
         checks.one_of("metric of this sweep", metric.name, points.columns[3:])
     costs = points.select((pl.col(metric.name) - metric.best).abs() for metric in metrics)
     return points.filter(nondominated_rows(costs, costs.columns))
-
-
-def nondominated_rows(table: pl.DataFrame, costs: Sequence[str]) -> pl.Series:
-    """Return, per row, whether no other row is as low in every cost and lower in one (Pareto frontier)."""
-    values = table.select(costs).to_numpy()
-    kept = []
-    for row in values:
-        dominating = (values <= row).all(axis=1) & (values < row).any(axis=1)
-        kept.append(not dominating.any() and not np.isnan(row).any())
-    return pl.Series(kept, dtype=pl.Boolean)

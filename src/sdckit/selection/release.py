@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,26 +14,27 @@ from sdckit.arrays import Ints
 from sdckit.core import notebook, randomness, registry
 from sdckit.core.cells import cell_numbers, missing_cells, number_values
 from sdckit.core.checks import collect_warnings
-from sdckit.core.disclosure import Disclosure
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.randomness import secret_order
-from sdckit.core.registry import check_new_column, method_text, parameters_text
-from sdckit.core.scenarios import Scenario, risk_of
+from sdckit.core.registry import check_new_column, method_text
+from sdckit.core.scenarios import Scenario, limits_text, risk_of
 from sdckit.core.table import Table, numbered_series
-from sdckit.core.text import listed
+from sdckit.core.text import draws_text
 from sdckit.estimation.compare import declared_of
+from sdckit.evaluation.measure import Measuring, evaluate_pair
+from sdckit.evaluation.result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
-from sdckit.metrics.evaluation import Measuring, evaluate_pair
-from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.original import Original  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.pair import (
     Pair,
     pair_by_row,
 )
-from sdckit.metrics.publishable import Statistics, statistics_of
-from sdckit.metrics.result import page_builder
 from sdckit.progress import ProgressCallback, Report, reported_to, track
+from sdckit.record.publish import Published, publish_release
+from sdckit.report import build
+from sdckit.report.signing import method_sentence
 from sdckit.selection.calibration import (
     CalibrationTask,
     calibrate_masking,
@@ -49,34 +49,12 @@ from sdckit.selection.limits import (
     require_tied_rows,
     warn_of_units,
 )
-from sdckit.selection.points import (
-    Conditions,
-    draws_text,
-    limits_text,
-)
 
 if TYPE_CHECKING:
     import narwhals as nw
 
     from sdckit.arrays import Bools, Floats
-
-
-@dataclass(frozen=True)
-class Published:
-    """A masked table as it is handed out, before it is written.
-
-    `rows` has the number, from 0, of the original row that each row comes from; `renumbered` names the
-    columns whose cells are fresh numbers, of which nothing in the original file holds any more.
-    """
-
-    masking: Masking
-    rows: Ints
-    renumbered: tuple[str, ...] = ()
-
-    @property
-    def data(self) -> Any:
-        """The table."""
-        return self.masking.data
+    from sdckit.selection.points import Conditions
 
 
 def leave_in_place(made: Masking, original: Original) -> Published:
@@ -157,139 +135,6 @@ def _fresh_numbers(classes: Ints, left_out: Bools, secret: bytes, purpose: str) 
     found = number_values(classes[~left_out])
     numbers[~left_out] = secret_order(int(found.max(initial=-1)) + 1, secret, purpose)[found] + 1
     return numbers
-
-
-POPULATION = (
-    "How many records are unique in the population: uniques are counted in this file, which may be a sample."
-)
-ELSEWHERE = (
-    "What other publications of the same records tell together with this file (sdckit evaluate --together)."
-)
-NO_METHOD = "The method that masked the file is not stated."
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A masked file as an office signs it.
-
-    `method` is a sentence. `suppressed` has the number of suppressed cells of each variable, None where rows
-    stand for no original record. `rules` are all edit rules in full. `not_measured` has sentences on what no
-    figure covers. `original_sha256` is None in what is published: who knows all of a file but a few cells
-    could try values for them until the hash fits. A `working_copy` has the key and the order of the
-    original, and is not for publication.
-    """
-
-    file: str
-    sha256: str
-    date: str
-    records: int
-    variables: int
-    method: str
-    suppressed: dict[str, int] | None
-    rules: tuple[str, ...]
-    not_measured: tuple[str, ...]
-    statistics: Statistics
-    original_sha256: str | None = None
-    working_copy: bool = False
-
-    @property
-    def private(self) -> bool:
-        """True if the summary holds exact statistics of the original, which are never published."""
-        return self.statistics.exact
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all of it, JSON-ready, with the statistics under a name of their own."""
-        names = ("file", "sha256", "date", "records", "variables", "method", "suppressed", "working_copy")
-        found = {name: getattr(self, name) for name in names}
-        found |= {"rules": list(self.rules), "not_measured": list(self.not_measured)}
-        if self.original_sha256 is not None:
-            found["original_sha256"] = self.original_sha256
-        return {"summary": found, "statistics": self.statistics.to_dict()}
-
-
-def summary_of(
-    pair: Pair,
-    evaluation: Evaluation,
-    *,
-    file: str,
-    sha256: str,
-    original_sha256: str | None = None,
-    working_copy: bool = False,
-) -> Summary:
-    """Return the summary of a masked file; a private one, with exact statistics, for a hash of the original.
-
-    Parameters
-    ----------
-    pair : Pair
-        Original and masked data.
-    evaluation : Evaluation
-        Their losses and risks.
-    file, sha256 : str
-        Name of the masked file without its folder, and its hash.
-    original_sha256 : str, optional
-        Hash of the original file.
-    working_copy : bool
-        The file is no release.
-
-    Returns
-    -------
-    Summary
-    """
-    return Summary(
-        file=file,
-        sha256=sha256,
-        date=datetime.now(UTC).date().isoformat(),
-        records=pair.n,
-        variables=pair.p,
-        method=method_sentence(pair.disclosure),
-        suppressed=suppressed_cells(pair),
-        rules=() if pair.rules is None else pair.rules.texts,
-        not_measured=tuple(_not_measured(pair, evaluation)),
-        statistics=statistics_of(pair, exact=original_sha256 is not None),
-        original_sha256=original_sha256,
-        working_copy=working_copy,
-    )
-
-
-def suppressed_cells(pair: Pair) -> dict[str, int] | None:
-    """Return the number of suppressed cells by variable; None where rows stand for no original record."""
-    if not pair.disclosure.paired:
-        return None
-    return dict(zip(pair.columns, pair.counts.suppressed.tolist(), strict=True))
-
-
-def method_sentence(disclosure: Disclosure) -> str:
-    """Return a masking as one plain sentence: its title, all parameters, and what it does."""
-    if not disclosure.method:
-        return NO_METHOD
-    method = registry.method_named(disclosure.method)
-    usual = method.defaults()
-    own = {name: value for name, value in disclosure.parameters.items() if value != usual.get(name)}
-    shown = parameters_text(own or {name: usual[name] for name in usual if usual[name] not in ((), {})})
-    title = method.title[0].upper() + method.title[1:]
-    strata = f", within each group of {listed(disclosure.by)}" if disclosure.by else ""
-    return (
-        f"{title}{f' ({shown})' if shown else ''}: {method.summary[0].lower()}{method.summary[1:]}{strata}."
-    )
-
-
-def _not_measured(pair: Pair, evaluation: Evaluation) -> list[str]:
-    """Return sentences on what no figure of an evaluation covers."""
-    measured = {name.partition(":")[0] for name in evaluation.meaning}
-    found = [POPULATION]
-    unmasked = evaluation.knowledge.unmasked if evaluation.knowledge is not None else ()
-    if unmasked:
-        found.append(
-            f"Perturbation of categories: {', '.join(unmasked)} "
-            f"{'is' if len(unmasked) == 1 else 'are'} published as in the data, and no category was changed."
-        )
-    if "attribute" not in measured:
-        found.append("What can be learnt of a confidential variable without finding a record.")
-    if "linkage" not in measured:
-        found.append("How many records can be linked to people.")
-    if pair.weighted:
-        found.append("Weighted statistics: those below count every record once.")
-    return [*found, ELSEWHERE]
 
 
 TRIES = 20  # largest number of tables that a random method draws for one release
@@ -552,11 +397,9 @@ class Release(Generic[Frame]):
         ValueError
             The file does not hold the table.
         """
-        build = page_builder()
-        written: WrittenReport = build.write_report(
+        return build.write_report(
             path, lambda: build.report_on_release(self, name=name, file=file), overwrite=overwrite
         )
-        return written
 
     def publish(self, path: AnyPath, private: AnyPath | None = None, *, overwrite: bool = False) -> str:
         """Write the table to a file that can be handed out, and keep its private record.
@@ -585,8 +428,6 @@ class Release(Generic[Frame]):
             Together with earlier releases of the same records, a limit is missed, or cells of records that
             left, joined or changed follow; nothing is written.
         """
-        from sdckit.record.publish import publish_release  # noqa: PLC0415 - above this package
-
         return publish_release(self, path, private, overwrite=overwrite)
 
 

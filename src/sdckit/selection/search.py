@@ -14,7 +14,7 @@ import numpy as np
 from sdckit.core import registry
 from sdckit.core.checks import collect_warnings, warn
 from sdckit.core.scenarios import checked_scenarios, limits_of, risk_of
-from sdckit.metrics.evaluation import require_columns
+from sdckit.evaluation.measure import require_columns
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.score import sampling_of

@@ -13,10 +13,13 @@ from sdckit.core import checks, notebook, registry
 from sdckit.core.scenarios import limits_of
 from sdckit.core.table import USUAL_KIND
 from sdckit.core.text import number
+from sdckit.evaluation.measure import small_strata_notes
+from sdckit.evaluation.result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking.mask_table import NO_RULE
-from sdckit.metrics.evaluation import small_strata_notes
-from sdckit.metrics.evaluation_result import WHOLE, Evaluation, rounded_losses
-from sdckit.metrics.result import ReportedResult, page_builder
+from sdckit.metrics.publishable import WHOLE, rounded_losses
+from sdckit.report import build
+from sdckit.report.result import ReportedResult
+from sdckit.report.risk_map import KEYS
 from sdckit.selection import points
 from sdckit.selection.choice import Choice, choose
 from sdckit.selection.limits import check_limits_and_loss
@@ -70,7 +73,7 @@ class Sweep(ReportedResult):
     def upper_ends(self) -> pl.DataFrame:
         """Table of the upper ends of intervals by setting and metric, where values are estimates: medians."""
         ends = self.table.filter(WHOLE & pl.col("ci_high").is_not_null())
-        keys = [*points.KEYS[:2], "metric"]
+        keys = [*KEYS[:2], "metric"]
         return ends.group_by(keys, maintain_order=True).agg(pl.col("ci_high").median())
 
     def public(self) -> Sweep:
@@ -131,7 +134,7 @@ class Sweep(ReportedResult):
         Notebooks show it without a network, as a picture; `save` writes it to a file. Losses over declared
         estimates are rounded or left out as in `public`.
         """
-        return page_builder().chart_of_sweep(self, metrics)
+        return build.chart_of_sweep(self, metrics)
 
     def map(self, choice: Choice | None = None, files: Evaluation | None = None) -> Any:
         """Return the map of loss and risk as an altair chart: a mark for each setting, and the frontier.
@@ -153,7 +156,7 @@ class Sweep(ReportedResult):
         ValueError
             No bounded loss, or no risk, was measured.
         """
-        return page_builder().map_of_sweep(self, choice, files)
+        return build.map_of_sweep(self, choice, files)
 
     def frontier(
         self, losses: str | Sequence[str] = "brmae", risks: str | Sequence[str] = "linkage"
@@ -212,8 +215,7 @@ class Sweep(ReportedResult):
 
     def to_html(self, name: str | None = None) -> str:
         """Return a report with the risk-utility map as one self-contained HTML page."""
-        page: str = page_builder().report_on_sweep(self, name=name or self.table["dataset"][0])
-        return page
+        return build.report_on_sweep(self, name=name or self.table["dataset"][0])
 
 
 def overview(summary: pl.DataFrame) -> tuple[list[str], list[list[str]]]:

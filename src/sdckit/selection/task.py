@@ -16,11 +16,11 @@ from sdckit.core.randomness import stream_generator
 from sdckit.core.registry import function_options
 from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.estimation.compare import declared_of, withheld_losses
+from sdckit.evaluation.measure import measure, original_in
+from sdckit.evaluation.result import FIGURES, SCHEMA, table_figures, whole_file_figures
 from sdckit.kernels.ranks import TIES
 from sdckit.masking.mask_table import Job, column_steps, kept_columns, require_whole_units
 from sdckit.metrics import METRICS
-from sdckit.metrics.evaluation import measure, original_in
-from sdckit.metrics.evaluation_result import FIGURES, SCHEMA, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.risk.attribute_disclosure import digest_of_columns, keep_columns
 from sdckit.rules.rules import edits_of

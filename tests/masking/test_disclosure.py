@@ -10,7 +10,7 @@ import pytest
 import sdckit as sdc
 from calls import called
 from cases import each, later
-from sdckit.core.disclosure import Disclosure, Method, disclosure_of
+from sdckit.masking.disclosure import Disclosure, Method, disclosure_of
 from secret_bytes import entropy
 from sweeps import frame
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,17 +17,17 @@ import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.core.checks import warn
-from sdckit.core.disclosure import Disclosure, Method, checked_disclosure, disclosure_of
 from sdckit.core.registry import METRICS
 from sdckit.core.scenarios import meets_limit
 from sdckit.core.table import Table
 from sdckit.core.text import plural
 from sdckit.estimation.compare import comparison_of, declared_of, withheld_rows_of_losses
+from sdckit.evaluation.result import Evaluation, knowledge_of_pair, table_rows, tidy_table
 from sdckit.masking import rounded
+from sdckit.masking.disclosure import Disclosure, Method, checked_disclosure, disclosure_of
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.evaluation_result import WHOLE, Evaluation, knowledge_of_pair, table_rows, tidy_table
 from sdckit.metrics.pair import pair_by_row, pair_of
-from sdckit.metrics.publishable import dominated_rows
+from sdckit.metrics.publishable import WHOLE, dominated_rows
 from sdckit.metrics.score import LOOKED_UP, Sampling, Score, Values, larger_estimate, mean_estimate
 from sdckit.progress import each, reported_to, track
 from sdckit.risk.attacks import attacks_together, explain_linkage, score_attacks
@@ -375,20 +376,6 @@ class Measuring:
         alone["known_share"] = None
         return replace(self, metrics=[metric], sampling=sampling, **alone)
 
-    def scores(self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None]) -> list[Score | None]:
-        """Return a metric's scores on the whole file and each stratum; None, and a note, without a value."""
-
-        def note(pair: Pair, reason: checks.NotApplicable) -> None:
-            """Note why there is no value; an error for a metric that the user named, on the whole file."""
-            whole = pair is pairs[0]
-            if self.named and whole:
-                raise reason
-            notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
-
-        return measure(
-            metric, pairs, self.options, sampling=self.sampling, per_record=self.per_record, missed=note
-        )
-
 
 def measure(
     metric: Metric,
@@ -430,10 +417,25 @@ def score_groups(
     """Return each metric's scores on the whole file and each stratum; None, and a note, without a value."""
     scores = {}
     pairs = [pair for _, pair in groups]
+
+    def note(name: str, pair: Pair, reason: checks.NotApplicable) -> None:
+        """Note why there is no value; an error for a metric that the user named, on the whole file."""
+        whole = pair is pairs[0]
+        if how.named and whole:
+            raise reason
+        notes[f"left out: {reason}" if whole else f"{name} has no value in some strata"] = None
+
     with track("measuring", len(how.metrics)) as report:
         for place, metric in enumerate(how.metrics):
             report(place)
-            scores[metric.name] = how.scores(metric, pairs, notes)
+            scores[metric.name] = measure(
+                metric,
+                pairs,
+                how.options,
+                sampling=how.sampling,
+                per_record=how.per_record,
+                missed=partial(note, metric.name),
+            )
     return scores
 
 

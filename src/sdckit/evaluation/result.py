@@ -14,7 +14,9 @@ from sdckit.core import checks, notebook, registry
 from sdckit.core.table import USUAL_KIND
 from sdckit.core.text import plural
 from sdckit.estimation.compare import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.result import ReportedResult, page_builder
+from sdckit.metrics.publishable import WHOLE, public_evaluation
+from sdckit.report import build
+from sdckit.report.result import ReportedResult
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -108,7 +110,6 @@ SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys t
     "n_imputed": pl.Int64,
     "n_both_missing": pl.Int64,
 }
-WHOLE = (pl.col("variable") == "all") & (pl.col("stratum") == "all")  # the rows of the whole file
 FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String]
 
 
@@ -150,10 +151,6 @@ def table_rows(metric: Metric, stratum: str, comparison: Comparison, score: Scor
         )
         if variable == "all" or metric.by_variable
     ]
-
-
-WITHHELD = "withheld: one record dominates this figure, or values of the original could be computed from it"
-WITHHELD_FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
 
 
 @dataclass(frozen=True)
@@ -315,7 +312,6 @@ class Evaluation(ReportedResult):
 
     def to_html(self, name: str | None = None) -> str:
         """Return a self-contained HTML report on these measures, without original records."""
-        build = page_builder()
         if self.files:
             page: str = build.report_on_files(self.files, records=self.size)
         else:
@@ -332,42 +328,7 @@ class Evaluation(ReportedResult):
         ValueError
             No bounded loss, or no risk, was measured.
         """
-        return page_builder().map_of_files(self.files or {"the masked file": self}, self.size)
-
-
-def public_evaluation(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation with the figures that one record dominates replaced by None.
-
-    Losses over declared estimates are rounded (see `registry.public_value`).
-    """
-    evaluation = replace(evaluation, table=rounded_losses(evaluation.table))
-    if not evaluation.dominated:
-        return evaluation
-    rows = pl.DataFrame(
-        sorted(evaluation.dominated), schema=["metric", "stratum", "variable"], orient="row"
-    ).with_columns(withheld=True)
-    marked = evaluation.table.join(
-        rows, on=["metric", "stratum", "variable"], how="left", maintain_order="left"
-    )
-    hidden = pl.col("withheld").fill_null(value=False)
-    figures: list[Any] = [pl.when(~hidden).then(pl.col(name)).alias(name) for name in WITHHELD_FIGURES]
-    names = marked.filter(hidden & WHOLE)["metric"].to_list()
-    return replace(
-        evaluation,
-        table=marked.with_columns(figures).drop("withheld"),
-        meaning=evaluation.meaning | dict.fromkeys(names, WITHHELD),
-        parts={name: {} if name in names else parts for name, parts in evaluation.parts.items()},
-    )
-
-
-def rounded_losses(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table of measures with losses over declared estimates rounded as they may be published."""
-    named = pl.col("metric").is_in(list(registry.estimate_losses()))
-    figures = [name for name in WITHHELD_FIGURES if name in table.columns]
-    return table.with_columns(
-        pl.when(named).then(pl.col(name).round(registry.PUBLIC_DECIMALS)).otherwise(name).alias(name)
-        for name in figures
-    )
+        return build.map_of_files(self.files or {"the masked file": self}, self.size)
 
 
 def _scenario_lines(table: pl.DataFrame | None) -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from sdckit.arrays import Floats
 from sdckit.core import checks, registry
 from sdckit.core.registry import (
+    frozen,
     function_options,
     options_of_columns,
     parameters_in_stratum,
@@ -16,38 +17,6 @@ from sdckit.core.registry import (
     require_one_value,
 )
 from sdckit.core.table import names_of
-
-
-class FrozenDict(dict[str, Any]):
-    """A dictionary that cannot be changed after it is made; dictionaries and lists in it cannot either.
-
-    `dict(frozen)` is a copy that can be changed.
-    """
-
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        super().__init__({name: frozen(value) for name, value in given.items()})
-
-    def __hash__(self) -> int:  # type: ignore[override]  # plain dictionaries have none
-        return hash(frozenset(self.items()))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make the dictionary again, for pickles and copies: not by setting its items."""
-        return FrozenDict, (dict(self),)
-
-    def refuse_change(self, *_given: Any, **_named: Any) -> NoReturn:
-        """Raise TypeError; it takes the place of every method that changes a dictionary."""
-        raise TypeError("these values cannot be changed; make a copy with dict()")
-
-    __setitem__ = __delitem__ = __ior__ = refuse_change
-    clear = pop = popitem = setdefault = update = refuse_change
-
-
-def frozen(value: Any) -> Any:
-    """Return a dictionary as `FrozenDict`, a list as tuple, both with all that they hold; else the value."""
-    if isinstance(value, Mapping):
-        return FrozenDict(value)
-    return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
-
 
 Window = Callable[[str, "Floats", Sequence[str]], Any]
 BY_METHOD: Any = None  # default of a field whose value follows from the method; any type, as it is replaced

@@ -1,13 +1,19 @@
-"""What is printed on the terminal."""
+"""What is printed on the terminal, the texts of errors, and how signals and faults end a command."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import sys
 import textwrap
+import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from sdckit.core.text import printable
 from sdckit.request.options import with_flags
@@ -23,6 +29,13 @@ WIDTH = 120  # characters of a line if the output is no terminal
 TEXT = 20  # characters that a column of longer text has at least
 LONGEST = 1_000  # characters of an error or a warning
 EXCLUDE = "--json and --csv exclude each other; give one of them"
+PACKAGE = Path(__file__).parent
+STANDARD = 3  # input, output and errors
+GONE = {
+    "--log": "no log is kept; write `2> FILE` after the command to keep its warnings and errors",
+    "--ranks": "no table of ranks is made; write --variables --metrics rank_mae,brmae",
+}
+EXPECTED = (click.ClickException, MemoryError, ValueError, TypeError, OSError)  # errors that get one line
 LABEL = 12  # characters of the labels in lists of metrics and methods
 
 
@@ -162,3 +175,108 @@ def show_rows(rows: list[dict[str, str]], *, as_json: bool, as_csv: bool) -> boo
 
         print_csv(pl.DataFrame(rows))
     return as_json or as_csv
+
+
+def usage_error_text(error: click.ClickException) -> str:
+    """Return the text of a click error as one line in the style of this package."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in GONE:
+        return f"{error.option_name} is gone: {GONE[error.option_name]}"
+    text = re.sub(
+        r"\. \(?Did you mean (.*?)\?\)?$", r" (did you mean \1?)", error.format_message().rstrip(".")
+    )
+    context = getattr(error, "ctx", None)
+    return f"{text[:1].lower()}{text[1:]}; see {context.command_path if context else 'sdckit'} --help"
+
+
+def error_text(error: BaseException) -> str:
+    """Return the text that the command line prints for one of the expected errors."""
+    if isinstance(error, click.ClickException):
+        return usage_error_text(error)
+    if isinstance(error, MemoryError):
+        return "not enough memory for these data; use fewer columns or a larger machine"
+    system = isinstance(error, OSError) and error.errno is not None
+    return f"{error}; check disk space and permissions" if system else str(error)
+
+
+def prepare_streams() -> None:
+    """Replace closed streams by the null device, and print characters that an encoding lacks as escapes.
+
+    Else the next file that is opened would take the place of a closed stream, and get what libraries print.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) < STANDARD:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until the end
+    with suppress(AttributeError, ValueError):  # a replaced stream
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+class Ended(SystemExit):
+    """The end of a command by a signal; its notes say what is left."""
+
+
+def exit_on_signals() -> None:
+    """Let signals that end the process clean up first, as Ctrl-C does; those that are ignored stay so."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        with suppress(ValueError):  # a thread that is not the main one
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _end)
+
+
+def _end(number: int, _frame: object) -> None:
+    """Raise the end of a command by a signal."""
+    raise Ended(128 + number)
+
+
+def discard_output(name: str) -> None:
+    """Send what is left to be printed on a stream, which takes no more, to the null device."""
+    with suppress(AttributeError, OSError, ValueError):  # a replaced stream has no handle
+        os.dup2(os.open(os.devnull, os.O_WRONLY), getattr(sys, name).fileno())
+
+
+def finish(code: int | str | None) -> None:
+    """End the process with an exit code, also where a stream takes no more text."""
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except (OSError, ValueError):
+            discard_output(name)
+    sys.exit(code)
+
+
+def fault_text(error: BaseException) -> str:
+    """Return the type of an error and the innermost line of this package that it passed.
+
+    Parameters
+    ----------
+    error
+        The error; its message is left out, as it may hold a value of the file.
+
+    Returns
+    -------
+    str
+        Such as "KeyError at sdckit/app/panel.py:88".
+
+    Examples
+    --------
+    >>> fault_text(KeyError("a value"))
+    'KeyError outside of sdckit'
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    places = [
+        f"{path.relative_to(PACKAGE.parent).as_posix()}:{line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if (path := Path(frame.f_code.co_filename)).is_relative_to(PACKAGE)
+    ]
+    return (
+        f"{type(error).__name__} at {places[-1]}" if places else f"{type(error).__name__} outside of sdckit"
+    )
+
+
+def print_fault(error: BaseException) -> None:
+    """Print one line on an error to standard error."""
+    print_to_stderr("internal error", fault_text(error))
