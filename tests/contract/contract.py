@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-import sdckit as sdc
+from calls import called
 from sdckit.core.registry import parameters_of
 from sdckit.masking import apply
 
@@ -131,8 +131,8 @@ def masked_by(method, values, options=None, seed=7):
 
 
 def masking(method, values, rng=7, **options):
-    """`sdc.mask` with options that surely change something."""
-    return sdc.mask(values, method.name, rng=rng, **(strong(method) | options))
+    """The table masked with options that surely change something; roles are among them."""
+    return called("mask", values, method.name, rng=rng, **(strong(method) | options))
 
 
 def rows_of(values):

@@ -74,7 +74,7 @@ def drawn_again(**more):
 
 
 CALLS = {
-    "evaluate": lambda **more: evaluated(scenarios=PRESS, per_record=True, **more),
+    "evaluate": lambda **more: evaluated(intruders=PRESS, per_record=True, **more),
     "evaluate together": released_together,
     "release": lambda **more: called("release", people(), "mdav", k=3, intruders=PRESS, **ROLES, **more),
     "release drawn again": drawn_again,

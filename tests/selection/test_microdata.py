@@ -170,7 +170,7 @@ def test_weights_may_be_numbers(frame):
     data = sdc.Microdata(frame, key="firm", columns=["turnover"], weights=numbers)
     masked = data.mask("mdav", k=5)
     named = frame.with_columns(numbers=numbers)
-    wanted = sdc.Microdata(named, key="firm", columns=["turnover"], weights="numbers")
+    wanted = sdc.Microdata(named, key="firm", columns=["turnover"], weights="numbers", unknown="numbers")
     found = data.evaluate(masked, metrics="brmae").table
     assert found.equals(wanted.evaluate(wanted.mask("mdav", k=5), metrics="brmae").table)
     assert f"weights: {frame.height} numbers" in repr(data)
