@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +54,12 @@ def _parameter(option: Option, command: str) -> click.Parameter:
 
 
 class WithExamples(click.Command):
-    """A click command whose examples go on in the next line where the screen is too narrow for one."""
+    """A click command whose docstring has examples; they go on in the next line on a narrow screen."""
+
+    def __init__(self, *names: Any, **given: Any) -> None:
+        super().__init__(*names, **given)
+        about, _, examples = inspect.cleandoc(self.help or "").partition("\n\nExamples\n--------\n")
+        self.help, self.epilog = about, f"\b\nExamples:\n{textwrap.indent(examples, '  ')}"
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the examples; a line that is too long ends with a backslash, as shells take it."""
