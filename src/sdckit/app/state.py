@@ -62,14 +62,6 @@ class State:
         """Roles and recodings of the job by the names of arguments."""
         return roles_of_job(self.job)
 
-    def with_section(self, name: str, entries: Any) -> State:
-        """Return the state with another section; without entries the section is dropped.
-
-        The chosen setting is dropped, too, where it was chosen under other conditions.
-        """
-        others = {section: found for section, found in self.job.items() if section != name}
-        return self.with_job(others | ({name: entries} if entries else {}))
-
     def with_job(self, job: Mapping[str, Any]) -> State:
         """Return the state with another job; the chosen setting is kept if only outputs differ."""
         return State(job, self.pick if judged(job) == judged(self.job) else None)
@@ -186,17 +178,11 @@ class History:
             if state != self.current:
                 self._become(self._past.with_state(state))
 
-    def undo(self, seen: int | None = None) -> None:
-        """Go back to the earlier state, if there is one; `seen` as for `add`."""
+    def move(self, by: int, seen: int | None = None) -> None:
+        """Go to an earlier state (-1) or one that was undone (1), if there is one; `seen` as for `add`."""
         with self._changing(seen):
-            if self.can_undo:
-                self._become(self._past.moved(-1))
-
-    def redo(self, seen: int | None = None) -> None:
-        """Go on to the state that was undone, if there is one; `seen` as for `add`."""
-        with self._changing(seen):
-            if self.can_redo:
-                self._become(self._past.moved(1))
+            if self.can_redo if by > 0 else self.can_undo:
+                self._become(self._past.moved(by))
 
     @contextmanager
     def _changing(self, seen: int | None) -> Iterator[None]:

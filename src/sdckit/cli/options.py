@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 import textwrap
 from pathlib import Path
@@ -20,7 +19,6 @@ ORDER = (  # of the sections in the help of a command; options that no job has c
     *("output", "masking", "search", "private", "rules", "scenario", "roles", "recode"),
     *("measures", "engine", "input", ""),
 )
-WORD = re.compile(r"--?[\w-]+ (?:'[^']*'|[^\s-]\S*)|(?:'[^']*'|\S)+")  # an option goes with its value
 
 
 def parameters(command: str) -> list[click.Parameter]:
@@ -54,37 +52,12 @@ def _parameter(option: Option, command: str) -> click.Parameter:
 
 
 class WithExamples(click.Command):
-    """A click command whose docstring has examples; they go on in the next line on a narrow screen."""
+    """A click command whose help ends with the examples of its docstring."""
 
     def __init__(self, *names: Any, **given: Any) -> None:
         super().__init__(*names, **given)
         about, _, examples = inspect.cleandoc(self.help or "").partition("\n\nExamples\n--------\n")
         self.help, self.epilog = about, f"\b\nExamples:\n{textwrap.indent(examples, '  ')}"
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the examples; a line that is too long ends with a backslash, as shells take it."""
-        if self.epilog:
-            width = formatter.width - 2  # the help is indented
-            lines = [broken for line in self.epilog.splitlines() for broken in continued(line, width)]
-            formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_text("\n".join(lines))
-
-
-def continued(line: str, width: int) -> list[str]:
-    """Return a command as lines of at most `width` characters each, if its words allow it, for a shell."""
-    if len(line) <= width:
-        return [line]
-    indent = len(line) - len(line.lstrip())
-    words = WORD.findall(line)
-    lines = [" " * indent + words[0]]
-    for word in words[1:]:
-        if len(lines[-1]) + len(word) + len("  \\") > width:
-            lines[-1] += " \\"
-            lines.append(" " * (indent + 4) + word)
-        else:
-            lines[-1] += f" {word}"
-    return lines
 
 
 class SingleValueCommand(WithExamples):
