@@ -30,6 +30,8 @@ from sdckit.io.files import read
 from sdckit.selection import release as releasing
 from secret_bytes import drawn_from
 
+pytestmark = pytest.mark.usefixtures("survey")
+
 SEED = 918273645
 GRIDS = {
     "mdav": ["--grid", "mdav.k=2:12"],
@@ -110,8 +112,7 @@ def test_the_file_meets_its_limits_when_measured_by_evaluate(tmp_path, survey, m
     assert sorted(contents(tmp_path)) == ["data.csv", "order.csv", "out.csv"]
 
 
-def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
-    assert survey.height
+def test_the_figures_are_those_of_the_written_file(tmp_path):
     done = good(tmp_path, *words(*GRIDS["noise"], *ORDER, "--json", "--decimals", "0"))
     printed = json.loads(done.stdout)
     choice = printed["choice"]
@@ -152,17 +153,6 @@ def test_the_command_finds_what_python_finds(tmp_path, survey):
     assert f"{choice.maskings} maskings were measured" in done.stdout
 
 
-def test_strata_are_masked_and_measured_apart(tmp_path, survey):
-    done = good(tmp_path, *words(*GRIDS["mdav"], *ORDER, "--by", "region", "--decimals", "none", "--json"))
-    masked = read(tmp_path / "out.csv").frame
-    for region in ("nord", "süd"):
-        means = [part.filter(region=region)["income"].mean() for part in (survey, masked)]
-        assert means[0] == pytest.approx(means[1])
-    strata = {row["stratum"] for row in json.loads(done.stdout)["table"]}
-    assert strata == {"all", "nord", "süd"}
-    assert evaluated(tmp_path, "dbrl", "--by", "region") <= 0.3
-
-
 def test_codes_of_missing_cells_stay(tmp_path, survey):
     frame = survey.with_columns(
         age=pl.when(pl.arange(90) % 8 == 0).then(-9).otherwise("age"),
@@ -176,8 +166,7 @@ def test_codes_of_missing_cells_stay(tmp_path, survey):
     assert ((masked["rent"] == "NA") == (frame["rent"] == "NA")).all()
 
 
-def test_quiet_prints_nothing_and_the_same_entropy_repeats(tmp_path, survey):
-    assert survey.height
+def test_quiet_prints_nothing_and_the_same_entropy_repeats(tmp_path):
     for name in ("a.csv", "b.csv"):
         with drawn_from(SEED):
             done = good(tmp_path, *words("--quiet", *GRIDS["noise"], output=name))
@@ -187,15 +176,7 @@ def test_quiet_prints_nothing_and_the_same_entropy_repeats(tmp_path, survey):
     assert files["a.csv"] == files["b.csv"]
 
 
-def test_csv_is_the_table_and_nothing_else(tmp_path, survey):
-    assert survey.height
-    done = good(tmp_path, *words(*GRIDS["mdav"], "--csv"))
-    table = pl.read_csv(io.StringIO(done.stdout))
-    assert "linkage" in table["metric"].to_list()
-
-
-def test_a_loss_and_a_risk_that_are_no_defaults(tmp_path, survey):
-    assert survey.height
+def test_a_loss_and_a_risk_that_are_no_defaults(tmp_path):
     given = words(*GRIDS["noise"], "--minimise", "il_variables", "--json", limits=["rmdid=0.9"])
     done = good(tmp_path, *given)
     metrics = {row["metric"] for row in json.loads(done.stdout)["table"]}
@@ -218,8 +199,7 @@ def test_overwrite_replaces_and_nothing_else_does(tmp_path, survey, suffix):
     assert read(tmp_path / f"out.{suffix}").frame.height == 90
 
 
-def test_the_report_is_written_where_it_is_asked_for(tmp_path, survey):
-    assert survey.height
+def test_the_report_is_written_where_it_is_asked_for(tmp_path):
     done = good(tmp_path, *words(*ALL, "--report", "r.html", limits=["linkage=0.3"]))
     page = (tmp_path / "r.html").read_text()
     for word in ("A release of data.csv", "What binds", "maskings", "versions", "linkage", "heat"):
@@ -233,8 +213,7 @@ def test_the_report_is_written_where_it_is_asked_for(tmp_path, survey):
 
 
 @pytest.mark.parametrize("more", [[], ["--overwrite"], ["--quiet"], ["--json"]])
-def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, survey, more):
-    assert survey.height
+def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, more):
     if more == ["--overwrite"]:
         put(tmp_path, "out.csv", "precious")
         put(tmp_path, "r.html", "precious")
@@ -252,9 +231,8 @@ def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, survey, 
     assert contents(tmp_path) == before
 
 
-def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
+def test_draws_that_miss_leave_no_file(tmp_path, monkeypatch):
     """Every draw misses: rounding to tens, say, or bad luck; here by decree."""
-    assert survey.height
     seen = []
 
     def refuse(limits, result):
@@ -275,8 +253,7 @@ def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
     assert contents(tmp_path) == before
 
 
-def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, survey, monkeypatch):
-    assert survey.height
+def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, monkeypatch):
     require, seen = releasing.require_limits, []
 
     def fussy(limits, result):
@@ -321,8 +298,7 @@ def test_ctrl_c_leaves_no_file(tmp_path):
 
 
 @pytest.mark.parametrize("more", [[], ["--overwrite"]])
-def test_a_full_disk_is_one_line(tmp_path, survey, more):
-    assert survey.height
+def test_a_full_disk_is_one_line(tmp_path, more):
     if more:
         put(tmp_path, "out.csv", "precious")
     before = contents(tmp_path)

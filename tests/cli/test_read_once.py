@@ -66,12 +66,6 @@ def test_a_command_builds_one_original_and_reads_each_file_once(tmp_path, counte
     assert set(counted.often) == {1}
 
 
-def test_a_search_with_rules_and_codes_reads_the_file_once(tmp_path, counted):
-    good(tmp_path, *COMMANDS["recommend"], *ROLES, *LAST, "--report", "r.html")
-    assert (counted.originals, counted.tables) == (1, 2)
-    assert sorted(counted.often)[-4:] == [1, 2, 2, 2], "only released variables twice: their missing codes"
-
-
 def test_strata_are_built_once_for_search_and_release(tmp_path, counted):
     good(tmp_path, *COMMANDS["recommend"], *ROLES, "--by", "region", "--report", "r.html")
     assert counted.originals == 1 + 3  # the file and its strata
