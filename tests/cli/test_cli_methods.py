@@ -1,7 +1,6 @@
 """The commands with every method: parameters by column and stratum, groups, rows that are not paired."""
 
 import json
-from functools import cache
 
 import polars as pl
 import pytest
@@ -91,16 +90,8 @@ def test_names_with_commas_go_into_quotation_marks(tmp_path, survey):
     table = survey.rename({"age": "age, years"}).with_columns(sex=pl.Series(["f", "m"] * 30))
     put(tmp_path, "data.csv", table.write_csv())
     words = [
-        "mask",
-        "data.csv",
-        "-o",
-        "out.csv",
-        "--key",
-        "id",
-        "--metrics",
-        "brmae",
-        "--overwrite",
-        "--columns",
+        *("mask", "data.csv", "-o", "out.csv", "--key", "id"),
+        *("--metrics", "brmae", "--overwrite", "--columns"),
     ]
     both = '"age, years",income'
     good(tmp_path, *words, both, "--method", "shuffle", "--set", 'given="age, years"')
@@ -115,12 +106,7 @@ def test_names_with_commas_go_into_quotation_marks(tmp_path, survey):
         tmp_path,
         *words,
         both,
-        "--method",
-        "mdav",
-        "--by",
-        "region,sex",
-        "--groups",
-        "g",
+        *("--method", "mdav", "--by", "region,sex", "--groups", "g"),
         "--set",
         f"k={given}",
     )
@@ -180,19 +166,12 @@ def test_nothing_is_warned_of_where_all_columns_are_new(tmp_path):
 
 def test_a_search_goes_on_without_unpaired_methods(tmp_path):
     words = [
-        "recommend",
-        "data.csv",
-        "-o",
-        "out.csv",
+        *("recommend", "data.csv", "-o", "out.csv"),
         *KEYED,
         "--drop",
         BESIDE,
-        "--max-risk",
-        "linkage=0.5",
-        "--grid",
-        "mdav.k=2:9",
-        "--drop",
-        "grade,region,weight,rooms",
+        *("--max-risk", "linkage=0.5", "--grid", "mdav.k=2:9"),
+        *("--drop", "grade,region,weight,rooms"),
     ]
     done = good(tmp_path, *words, "--method", "copula", "--json")
     assert done.stderr == (
@@ -222,21 +201,10 @@ def test_parameters_of_columns_in_a_search(tmp_path, grid):
 # everything at once
 
 
-@cache
-def sweep_of_all(folder):
-    put_survey(folder)
+def test_every_method_is_swept_and_in_the_report(tmp_path):
     words = ["--method", "all", "--metrics", "brmae,linkage", "--format", "csv", "--report", "map.html"]
-    return good(folder, "sweep", "data.csv", "-o", "sweep", *KEYED, *words)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("all")
-
-
-def test_every_method_is_swept(folder):
-    done = sweep_of_all(folder)
-    table = pl.read_csv(folder / "sweep" / "sweep.csv")
+    done = good(tmp_path, "sweep", "data.csv", "-o", "sweep", *KEYED, *words)
+    table = pl.read_csv(tmp_path / "sweep" / "sweep.csv")
     assert table["method"].unique(maintain_order=True).to_list() == list(sdc.METHODS)
     lost = table.filter(pl.col("value").is_null())
     assert sorted(lost["method"].unique()) == sorted(UNPAIRED)
@@ -244,13 +212,8 @@ def test_every_method_is_swept(folder):
     named = ", ".join(UNPAIRED)
     assert f"note: rows of {named} stand for no original record: no value of brmae\n" in done.stdout
     assert "left out" not in done.stdout
-
-
-def test_every_method_is_in_the_report(folder):
-    sweep_of_all(folder)
-    page = (folder / "map.html").read_text()
-    for method in sdc.METHODS.values():
-        assert method.title in page
+    page = (tmp_path / "map.html").read_text()
+    assert all(method.title in page for method in sdc.METHODS.values())
 
 
 def test_what_a_tiny_file_does_not_allow_is_left_out_and_named(tmp_path):

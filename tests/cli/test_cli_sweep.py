@@ -92,14 +92,8 @@ def test_the_table_for_people_shows_both_ends_of_each_grid(tmp_path):
 def test_every_option_means_what_it_means_in_python(tmp_path, survey):
     words = ["--grid", "rank_swap.p=0.1:0.3:0.1", "--grid", "rank_swap.tails=0.05", "--replications", "2"]
     words += [
-        "--draws",
-        "fresh",
-        "--variables",
-        "--detail",
-        "--metrics",
-        "brmae,il1:zeros=drop",
-        "--seed",
-        "3",
+        *("--draws", "fresh", "--variables", "--detail", "--metrics", "brmae,il1:zeros=drop"),
+        *("--seed", "3"),
     ]
     sweep(tmp_path, *words, *ROLES, "--missing", "penalise", "--format", "csv")
     expected = (

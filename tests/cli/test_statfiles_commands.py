@@ -70,16 +70,9 @@ def test_sweep_and_recommend_leave_categories_alone(tmp_path):
     done = good(tmp_path, "sweep", "in.dta", "-o", "found", "--grid", "noise.percent=10")
     assert SEX_IS_A_CODE in done.stderr
     words = [
-        "--untouched",
-        "sex,born,month,moment",
-        "--max-risk",
-        "linkage=1",
-        "--max-risk",
-        "linkage_sure=1",
-        "--grid",
-        "noise.percent=200",
-        "--replications",
-        "2",
+        *("--untouched", "sex,born,month,moment", "--max-risk", "linkage=1"),
+        *("--max-risk", "linkage_sure=1", "--grid", "noise.percent=200"),
+        *("--replications", "2"),
     ]
     done = good(tmp_path, "recommend", "in.dta", "-o", "out.dta", *words, "--crosswalk", "order.csv")
     assert "masked: age, income;" in done.stdout

@@ -12,15 +12,8 @@ from sdckit import terminal
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
 DESCRIBE, WRONG = ["describe", "data.csv"], ["describe", "no.csv"]
 MASK = [
-    "mask",
-    "data.csv",
-    "-o",
-    "out.csv",
-    "--method",
-    "round_to",
-    "--no-measure",
-    "--columns",
-    "income,age",
+    *("mask", "data.csv", "-o", "out.csv", "--method", "round_to"),
+    *("--no-measure", "--columns", "income,age"),
 ]
 MASK += ["--key", "id", "--weights", "weight"]
 
