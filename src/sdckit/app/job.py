@@ -146,14 +146,11 @@ def job_file_text(job: Job, folder: Path = Path(), columns: Collection[str] = ()
 def _grid_of(pick: Pick) -> Mapping[str, Any]:
     """Return the parameters of a chosen setting as a grid of one point: numbers as they are, else as text."""
     return {
-        name: value if isinstance(value, (int, float)) else value_text(_as_set(value))
+        name: value
+        if isinstance(value, (int, float))
+        else value_text(tuple(value) if isinstance(value, list) else value)  # JSON has made lists of tuples
         for name, value in pick.parameters.items()
     }
-
-
-def _as_set(value: Any) -> Any:
-    """Return the value of a parameter as methods have it: JSON has made lists of tuples."""
-    return tuple(value) if isinstance(value, list) else value
 
 
 def command_text(job: Job) -> str:

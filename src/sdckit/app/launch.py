@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdckit import terminal
-from sdckit.app.child import importing
 from sdckit.app.folders import start_folder
 from sdckit.app.guards import HOST, Address, Guard
 from sdckit.app.server import PageServer
@@ -101,8 +100,7 @@ def run_app(
 
 def make_page(start: Path, data: Path | None, preview: bool) -> tuple[ASGIApp, Any]:  # noqa: FBT001 - one caller
     """Return the application of the page and its session."""
-    with importing():
-        pages = import_module(PAGES)
+    pages = import_module(PAGES)
     session = pages.Session(start, data, preview)
     return pages.make_app(session), session
 

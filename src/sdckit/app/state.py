@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST_STATES = 200  # that undo can go back over
+DAMAGE = (AttributeError, KeyError, RecursionError, TypeError, ValueError)  # of reading a damaged history
 UNJUDGED = ("output", "private")  # sections that no setting is judged by
 
 
@@ -77,7 +78,7 @@ class State:
         try:
             job, pick = found["job"], found["pick"]
             return cls({**job}, None if pick is None else Pick(pick["method"], pick["parameters"]))
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        except DAMAGE as error:
             raise ValueError(f"a stored state is damaged ({error}); start with a fresh one") from error
 
 
@@ -284,7 +285,7 @@ class WorkFolder:
         try:
             past, self.stamp = self._read(file)
             return History(past, self._store)
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        except DAMAGE:
             aside = self._set_aside(file)
             fresh = Past((first,))
             self._written = _identity_of(file)
@@ -296,7 +297,7 @@ class WorkFolder:
         """Return the section on the input of the stored job without the path; empty if nothing is stored."""
         try:
             past, _ = self._read(self.path / HISTORY)
-        except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError):
+        except (OSError, *DAMAGE):
             return {}
         section = past.states[past.position].job["input"]
         return {name: value for name, value in section.items() if name != "data"}
@@ -408,7 +409,7 @@ def _data_name(file: Path) -> str | None:
     """Return the name of the data file that a history is about; None if that cannot be read."""
     try:
         return str(json.loads(file.read_text(encoding="utf-8"))["data"]["name"])
-    except (OSError, RecursionError, KeyError, TypeError, ValueError):
+    except (OSError, *DAMAGE):
         return None
 
 

@@ -56,6 +56,10 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "csv")
 SINGLE = ("weights", "unit")
 SEARCHES = ("sweep", "recommend")
+EXCLUSIVE = (  # options of `evaluate`
+    ("stratified", "unstratified"),
+    *(("together", other) for other in ("report", "sample_queries", "known_share")),
+)
 
 
 @dataclass(frozen=True)
@@ -380,40 +384,37 @@ def decimals_of(request: Request) -> int | str | None:
 
 def check_evaluate(request: Request, *, paired: bool) -> None:
     """Raise an error for options of `evaluate` that exclude each other."""
-    masked = request.masked
-    if request.settings and not request.made_by:
-        raise ValueError("--set needs a method; name it with --made-by")
-    if request.window and request.made_by:
-        raise ValueError("--window follows from --made-by; drop one of them")
-    if request.stratified and request.unstratified:
-        raise ValueError("--stratified and --unstratified exclude each other; drop one of them")
-    if request.stratified and not request.by:
-        raise ValueError("--stratified needs strata; name their column with --by")
+    masked, given = request.masked, request.made_by
+    wrong = {
+        "--set needs a method; name it with --made-by": request.settings and not given,
+        "--window follows from --made-by; drop one of them": request.window and given,
+        "--stratified needs strata; name their column with --by": request.stratified and not request.by,
+        "--together needs at least two masked files and there is 1; name the others": (
+            request.together and len(masked) == 1
+        ),
+        "a masked file is named twice; name each once": len({path.resolve() for path in masked})
+        < len(masked),
+    }
+    for one, other in EXCLUSIVE:
+        both = getattr(request, one) and getattr(request, other)
+        wrong[f"{_flag(one)} and {_flag(other)} exclude each other; drop one of them"] = both
+    for text in (text for text, holds in wrong.items() if holds):
+        raise ValueError(text)
     checked_scenarios(spelled_as(request, ()).scenario)
     for option in ("records", "variables", "scenario", "private_report"):
         if getattr(request, option) and len(masked) > 1:
-            fact = f"--{option.replace('_', '-')} is for one masked file and there are {len(masked)}"
+            fact = f"{_flag(option)} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")
     if request.together:
-        _check_together(request)
+        metrics_together(None if request.metrics is None else spelled(request.metrics))
     why = "--unpaired" if request.unpaired else f"--made-by {request.made_by}"
     for option in [name for name in ("records", "window") if getattr(request, name) and not paired]:
         raise ValueError(f"--{option} compares rows, and by {why} they are not paired; drop one of them")
-    if len({path.resolve() for path in masked}) < len(masked):
-        raise ValueError("a masked file is named twice; name each once")
 
 
-def _check_together(request: Request) -> None:
-    """Raise an error for options that do not fit releases that are evaluated together."""
-    if len(request.masked) == 1:
-        raise ValueError("--together needs at least two masked files and there is 1; name the others")
-    if request.report:
-        raise ValueError("--together and --report exclude each other; drop one of them")
-    if sampling_of(request.sample_queries):
-        raise ValueError("--together and --sample-queries exclude each other; drop one of them")
-    if request.known_share:
-        raise ValueError("--together and --known-share exclude each other; drop one of them")
-    metrics_together(None if request.metrics is None else spelled(request.metrics))
+def _flag(name: str) -> str:
+    """Return an option as the command line has it, such as "--sample-queries"."""
+    return f"--{name.replace('_', '-')}"
 
 
 def check_output(
