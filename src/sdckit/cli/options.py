@@ -61,16 +61,19 @@ class WithExamples(click.Command):
 
 
 class SingleValueCommand(WithExamples):
-    """A click command that refuses two values of a single-valued option; click would take the last."""
+    """A click command that refuses two values of an option that takes one, and two forms of output."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise an error for a single-valued option given twice, then parse the arguments."""
+        """Parse; raise an error for two values of an option that takes one, where click would take the last."""
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for option in given:
             single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
             if single and given.count(option) > 1 and not ctx.resilient_parsing:
                 raise click.UsageError(f"{option.opts[-1]} is given twice and takes one value", ctx)
-        return super().parse_args(ctx, args)
+        left = super().parse_args(ctx, args)
+        if ctx.params.get("as_json") and ctx.params.get("as_csv"):
+            raise ValueError("--json and --csv exclude each other; give one of them")
+        return left
 
 
 class CommandGroup(WithExamples, click.Group):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,7 +34,7 @@ from sdckit.metrics.doubts import published_names, require_published, warn_of_do
 from sdckit.metrics.original import Original
 from sdckit.metrics.score import Sampling, sampling_of
 from sdckit.request.made_by_command import WHO
-from sdckit.request.options import with_flags
+from sdckit.request.options import SINGLE, with_flags
 from sdckit.request.words import spelled, spelled_as, split_names
 from sdckit.risk.intruder import checked_known_share
 from sdckit.selection.limits import check_limits_and_loss, check_loss_limits, loss_limits, risk_limits
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from sdckit.request.options import Request
 
 FORMATS = ("parquet", "csv")
-SINGLE = ("weights", "unit")
 SEARCHES = ("sweep", "recommend")
 EXCLUSIVE = (  # options of `evaluate`
     ("stratified", "unstratified"),
@@ -116,7 +114,7 @@ class Checked:
             value = getattr(self.request, name)
             several = name not in {"columns", "known", *SINGLE}
             found[name] = list(value or ()) if several else list(value) if isinstance(value, tuple) else value
-        found["na"] = [code for code in self.request.na or () if _is_number(code)] or None
+        found["na"] = [code for code in self.request.na or () if checks.as_number(code) is not None] or None
         return found | {"recode": self.request.recode or None, "estimates": list(self.estimates)}
 
     @property
@@ -262,7 +260,6 @@ def dialect_of(request: Request) -> Dialect:
 
 def check(request: Request) -> Checked:
     """Check the options of a request that several commands share and that need no data."""
-    check_format(request)
     given = spelled_as(request, ())
     checks.one_of("rule for ties", given.ties, TIES)
     default = "penalise" if given.command in SEARCHES else "pairwise"
@@ -291,12 +288,6 @@ def check(request: Request) -> Checked:
     checks.require_midranks_for_weights(given.ties, given.weights)
     randomness.generator(given.seed)
     return checked
-
-
-def check_format(request: Request) -> None:
-    """Raise ValueError if both JSON and CSV output are asked for."""
-    if request.as_json and request.as_csv:
-        raise ValueError("--json and --csv exclude each other; give one of them")
 
 
 def with_plan(request: Request) -> tuple[Request, Any]:
@@ -425,14 +416,6 @@ def check_output(
         if data.exists() and output.exists() and data.samefile(output):
             raise ValueError(f"'{output}' is the input file, which is never changed; choose another output")
     atomic.check_target(output, overwrite, suffixes)
-
-
-def _is_number(code: str) -> bool:
-    """Return True if the text is a finite number."""
-    try:
-        return math.isfinite(float(code))
-    except ValueError:
-        return False
 
 
 def limits_of_request(request: Request) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core.text import number
 from sdckit.io.formats import READ_ONLY, stem_of, suffix_of
+from sdckit.request.options import SINGLE
 from sdckit.request.toml import entry_text, key_text, section_text, string_text, value_text
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ UNDECIDED = """\
 # drop, by, unknown, confidential (lists), weights or unit (one name), or in [recode].
 """
 LISTS = ("columns", "key", "untouched", "drop")  # roles of several columns that describe proposes
-SINGLE = ("weights", "unit")
 ASKED = ("by", "known", "unknown", "confidential")  # roles that only a user can give
 QUESTIONS = {
     "columns": "is it an amount to mask?",

@@ -664,6 +664,7 @@ def _record(one: Any) -> Option:
 
 OPTIONS: dict[str, Option] = {one.name: _record(one) for one in fields(Request) if one.metadata}
 JOB_OPTIONS = tuple(one for one in OPTIONS.values() if one.section)
+SINGLE = tuple(one.name for one in OPTIONS.values() if one.kind == "name")  # roles of one column
 
 
 @cache
