@@ -64,7 +64,7 @@ class SingleValueCommand(WithExamples):
     """A click command that refuses two values of an option that takes one, and two forms of output."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; raise an error for two values of an option that takes one, where click would take the last."""
+        """Parse words; raise an error for two values of an option that takes one, or two forms of output."""
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for option in given:
             single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)

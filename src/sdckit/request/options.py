@@ -14,12 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 # The kinds of options, as `Request` is annotated with them; `KINDS` says what each is.
-Text = Number = Name = str
+Text = str
+Number = str
+Name = str
 Flag = bool
 Paths = tuple[Path, ...]
-Names = Texts = Codes = tuple[str, ...] | None  # None where nothing is given
+Names = tuple[str, ...] | None  # None where nothing is given
+Texts = Names
+Codes = Names
 Table = dict[str, str]
-Limits = Losses = Settings = Recodings = Table | None
+Limits = Table | None
+Losses = Limits
+Settings = Limits
+Recodings = Limits
 Grid = dict[str, Table] | None
 Scenarios = dict[str, Any] | None
 Seed = int | None
@@ -652,14 +659,14 @@ class Request:
 
 def _record(one: Any) -> Option:
     """Return the record of a field of `Request`."""
-    record = dict(one.metadata)
+    record: dict[str, Any] = dict(one.metadata)
     flag, short = record["flags"]
     kind = one.type.removesuffix(" | None").lower()
     if record["text"] and not record["help"]:
         said = record["text"] + "; repeatable" * (kind in REPEATED)
         record["help"] = f"{said[:1].upper()}{said[1:]}."
     record["flags"] = tuple(filter(None, [flag or f"--{one.name.replace('_', '-')}", short]))
-    return Option(one.name, one.default, kind, **{"metavar": METAVAR.get(kind, "")} | record)
+    return Option(one.name, one.default, kind, **({"metavar": METAVAR.get(kind, "")} | record))
 
 
 OPTIONS: dict[str, Option] = {one.name: _record(one) for one in fields(Request) if one.metadata}
