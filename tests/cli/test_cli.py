@@ -141,21 +141,6 @@ def pair(tmp_path, survey):
     return survey, masked
 
 
-@pytest.mark.long
-def test_a_key_puts_shuffled_records_in_order(tmp_path, pair):
-    assert len(pair) == 2
-    words = ["--weights", "weight", "--json"]
-    ordered = json.loads(good(tmp_path, "evaluate", "data.csv", "masked.csv", "--key", "id", *words).stdout)
-    shuffled = json.loads(
-        good(tmp_path, "evaluate", "data.csv", "shuffled.csv", "--key", "id", *words).stdout
-    )
-    unpaired = json.loads(good(tmp_path, "evaluate", "data.csv", "shuffled.csv", *words).stdout)
-    of_file = {name: shuffled["summary"][name] for name in ("file", "sha256")}
-    assert ordered["summary"] | of_file == shuffled["summary"]
-    assert ordered | {"masked": ["shuffled.csv"], "summary": shuffled["summary"]} == shuffled
-    assert unpaired["table"][0]["value"] > ordered["table"][0]["value"]
-
-
 def test_records(tmp_path, pair):
     words = ["evaluate", "data.csv", "shuffled.csv", "--columns", "income,age", "--metrics", "brmae,mae"]
     done = good(tmp_path, *words, "--key", "id", "--records", "r.csv")
@@ -264,36 +249,6 @@ def test_stopping_leaves_nothing(tmp_path, long_work, sent, code):
     assert lines == ["stopped: interrupted; no unfinished file is left"]
     assert output == ""
     assert contents(tmp_path) == before
-
-
-IMPATIENT = """
-from sdckit import cli, progress
-progress.SHOW_AFTER, show = 0.0, progress._Meter.show
-def noted(meter, *given):
-    show(meter, *given)
-    open("shown", "a").close()
-progress._Meter.show = noted
-cli.main()
-"""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("quiet", [False, True])
-def test_quiet_shows_no_progress(tmp_path, long_work, quiet):
-    words = [sys.executable, "-c", IMPATIENT, *long_work, *["--quiet"] * quiet]
-    with (
-        interruptible(),
-        subprocess.Popen(
-            words, stderr=subprocess.PIPE, env=environment(), cwd=tmp_path, text=True
-        ) as process,
-    ):
-        while process.poll() is None and not (tmp_path / "shown").exists():
-            time.sleep(0.01)
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        errors = process.communicate(timeout=HANGING)[1]
-    assert ("masking: " in errors) == (not quiet)
-    assert process.returncode == 130
 
 
 def test_shells_complete_commands_options_and_files(tmp_path):

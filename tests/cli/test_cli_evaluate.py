@@ -1,6 +1,5 @@
 """`sdckit evaluate` on several files, with reports and windows: what is printed and what is written."""
 
-import io
 import json
 import re
 
@@ -53,27 +52,6 @@ def test_several_files_stand_beside_each_other_as_each_alone(tmp_path):
     assert contents(tmp_path) == before
 
 
-@pytest.mark.long
-def test_several_files_for_people_and_as_csv(tmp_path):
-    lines = several(tmp_path, *METRICS).stdout.splitlines()
-    head = next(line for line in lines if "metric" in line)
-    assert head.split() == ["metric", *FILES]
-    rows = {line.split()[0]: line.split()[1:] for line in lines if line.split()[:1] != []}
-    values = {
-        name: sdc.Microdata(read(tmp_path / "data.csv").frame, key="id", weights="weight").evaluate(
-            read(tmp_path / name).frame, metrics=METRICS[1].split(",")
-        )
-        for name in FILES
-    }
-    for metric in METRICS[1].split(","):
-        assert [float(cell) for cell in rows[metric]] == pytest.approx(
-            [values[name][metric] for name in FILES], abs=5e-4
-        )
-    table = pl.read_csv(io.StringIO(several(tmp_path, *METRICS, "--csv").stdout))
-    assert table["file"].unique(maintain_order=True).to_list() == FILES
-    assert several(tmp_path, *METRICS, "--quiet").stdout == ""
-
-
 def test_several_releases_together(tmp_path):
     found = json.loads(several(tmp_path, "--together", "--json").stdout)
     frames = [read(tmp_path / name).frame for name in ("data.csv", *FILES)]
@@ -104,18 +82,6 @@ def test_notes_say_which_file_they_are_about(tmp_path, survey):
     done = several(tmp_path, *METRICS)
     assert "\nnote: b.csv: suppressed cells, left out of every metric: 5 " in done.stdout
     assert not re.search(r"^note: c\.csv: suppressed", done.stdout, re.MULTILINE)
-
-
-@pytest.mark.long
-def test_one_map_for_several_files(tmp_path):
-    done = several(tmp_path, *METRICS, "--report", "map.html")
-    assert done.stdout.endswith("note: wrote map.html\n")
-    page = (tmp_path / "map.html").read_text()
-    assert "Comparison of 3 masked files" in page
-    rows = page.split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
-    assert rows.count("<tr") == 3
-    assert all(name in rows for name in FILES)
-    assert several(tmp_path, "--quiet", "--report", "map.html", "--overwrite").stdout == ""
 
 
 def test_a_metric_that_one_file_alone_lacks_is_a_dash(tmp_path, survey):
@@ -188,22 +154,6 @@ def test_files_of_the_same_name_keep_their_folders(tmp_path):
     rows = (tmp_path / "r.html").read_text().split('id="points"')[1].split("</table>")[0]
     assert "a/m.csv" in rows
     assert "b/m.csv" in rows
-
-
-@pytest.mark.long
-def test_the_report_of_a_sweep(tmp_path):
-    words = ["sweep", "data.csv", "-o", "out", *ROLES, "--columns", "income,age", "--workers", "1"]
-    words += ["--grid", "mdav.k=2:4", "--grid", "noise.percent=10,50", "--replications", "3"]
-    done = good(tmp_path, *words, *METRICS, "--report", "r.html")
-    assert done.stdout.endswith("wrote out/sweep.parquet, out/summary.csv, out/sweep.svg, r.html\n")
-    rows = (tmp_path / "r.html").read_text().split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
-    assert rows.count("<tr") == 5
-    done = good(tmp_path, *words, "--metrics", "mae", "--report", "m.html", "--overwrite")
-    assert 'id="points"' not in (tmp_path / "m.html").read_text(), "no map without a risk"
-    good(tmp_path, *words, "--metrics", "il_variables,dbrl", "--report", "n.html", "--overwrite")
-    page = (tmp_path / "n.html").read_text()
-    rows = page.split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
-    assert rows.count("<tr") == 5, "a map of whatever loss and risk there are"
 
 
 # --- windows ---

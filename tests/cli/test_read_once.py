@@ -75,9 +75,3 @@ def test_strata_are_built_once_for_search_and_release(tmp_path, counted):
 def test_a_sweep_builds_one_original(tmp_path, counted):
     good(tmp_path, "sweep", "data.csv", "-o", "out", "--grid", "mdav.k=3:5", *ROLES, "--report", "r.html")
     assert (counted.originals, counted.tables, set(counted.often)) == (1, 1, {1})
-
-
-def test_several_masked_files_share_one_original(tmp_path, counted):
-    put(tmp_path, "other.csv", (tmp_path / "masked.csv").read_bytes())
-    good(tmp_path, "evaluate", "data.csv", "masked.csv", "other.csv", *ROLES)
-    assert (counted.originals, counted.tables, set(counted.often)) == (1, 3, {1})
