@@ -115,15 +115,6 @@ class Past:
             where = f"{self.position} of {len(self.states)}"
             raise ValueError(f"the history is at state {where}; start with a fresh one")
 
-    def with_state(self, state: State) -> Past:
-        """Return the history with a new current state, without those that were undone."""
-        kept = (*self.states[: self.position + 1], state)[-MOST_STATES:]
-        return Past(kept, len(kept) - 1, self.version + 1)
-
-    def moved(self, by: int) -> Past:
-        """Return the history at an earlier or a later state."""
-        return Past(self.states, self.position + by, self.version + 1)
-
 
 class StaleError(ValueError):
     """A change was made from a state that is not the current one any more."""
@@ -177,13 +168,14 @@ class History:
         """
         with self._changing(seen):
             if state != self.current:
-                self._become(self._past.with_state(state))
+                kept = (*self._past.states[: self._past.position + 1], state)[-MOST_STATES:]
+                self._become(kept, len(kept) - 1)
 
     def move(self, by: int, seen: int | None = None) -> None:
         """Go to an earlier state (-1) or one that was undone (1), if there is one; `seen` as for `add`."""
         with self._changing(seen):
             if self.can_redo if by > 0 else self.can_undo:
-                self._become(self._past.moved(by))
+                self._become(self._past.states, self._past.position + by)
 
     @contextmanager
     def _changing(self, seen: int | None) -> Iterator[None]:
@@ -193,8 +185,9 @@ class History:
                 raise StaleError("the job was changed meanwhile, perhaps in another tab; reload this page")
             yield
 
-    def _become(self, past: Past) -> None:
-        """Store other content, then take it over."""
+    def _become(self, states: tuple[State, ...], position: int) -> None:
+        """Store other states with the position of the current one, then take them over."""
+        past = Past(states, position, self.version + 1)
         if self._store is not None:
             self._store(past)
         self._past = past
