@@ -235,9 +235,7 @@ class Request:
     decimal_comma: Flag = _flag(DESCRIBES, "[input] decimal_comma: numbers look like 1,5")
     encoding: Text = _option(DESCRIBES, "[input] encoding: encoding of CSV files", default="utf-8")
     table: Text | None = _option(
-        DESCRIBES,
-        "[input] table: sheet of an Excel file or data frame of an R file",
-        "Sheet of an Excel file or data frame of an R file to read, if several.",
+        DESCRIBES, "[input] table: sheet of an Excel file or data frame of an R file to read, if several"
     )
     columns: Names = _option(
         DESCRIBES,
@@ -267,19 +265,14 @@ class Request:
         off_page=True,
     )
     unknown: Names = _option(
-        DESCRIBES,
-        "[roles] unknown: published columns unknown to the intruder",
-        "Published columns unknown to the intruder, as weights; repeatable.",
+        DESCRIBES, "[roles] unknown: published columns unknown to the intruder, as weights"
     )
     confidential: Names = _option(DESCRIBES, "[roles] confidential: columns that the intruder wants to learn")
     drop: Names = _option(DESCRIBES, "[roles] drop: columns that are not published")
-    weights: Name | None = _option(
-        DESCRIBES, "[roles] weights: column of survey weights", "Column of survey weights; never masked."
-    )
+    weights: Name | None = _option(DESCRIBES, "[roles] weights: column of survey weights; never masked")
     unit: Name | None = _option(
         DESCRIBES,
-        "[roles] unit: column of households, firms or persons",
-        "Column of households, firms or persons; its values repeat.",
+        "[roles] unit: column of households, firms or persons; its values repeat",
         in_memory=MEASURES,
     )
     recode: Recodings = _option(
@@ -306,9 +299,7 @@ class Request:
         "Another intruder who knows A and B only, and limits for him; repeatable.",
         in_memory=EVALUATE,
     )
-    method: Text = _option(
-        ("mask",), "[masking] method: how to mask", "How to mask; see `sdckit methods`.", needed=("mask",)
-    )
+    method: Text = _option(("mask",), "[masking] method: how to mask; see `sdckit methods`", needed=("mask",))
     made_by: Text | None = _option(
         EVALUATE,
         "[masking] made_by: method that masked the file",
@@ -337,8 +328,8 @@ class Request:
     )
     window: Number | None = _option(
         EVALUATE,
-        "[masking] window: largest move in ranks, a share of the records",
-        "Largest move in ranks, a share of the records, if the method is not one of `sdckit methods`.",
+        "[masking] window: largest move in ranks, a share of the records, if the method is not one of "
+        "`sdckit methods`",
         metavar="SHARE",
     )
     stratified: Flag = _flag(
@@ -354,8 +345,8 @@ class Request:
     )
     unpaired: Flag = _flag(
         EVALUATE,
-        "[masking] unpaired: rows stand for no original record",
-        "Rows stand for no original record, as in synthetic data; measures that compare rows are left out.",
+        "[masking] unpaired: rows stand for no original record, as in synthetic data; measures that "
+        "compare rows are left out",
         in_memory=EVALUATE,
     )
     limits: Limits = _option(
@@ -419,13 +410,11 @@ class Request:
     )
     metrics: Names = _option(
         ("mask", "evaluate", "sweep"),
-        "[measures] metrics: metrics",
-        "Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
+        "[measures] metrics: metrics, all default ones if not given; see `sdckit metrics`",
     )
     ties: Text = _option(
         COMMANDS,
-        "[measures] ties: how equal values are ranked",
-        "How equal values are ranked: average, expected, random, first, last, min or max.",
+        "[measures] ties: how equal values are ranked: average, expected, random, first, last, min or max",
         default="average",
         metavar="RULE",
         off_page=True,
@@ -459,9 +448,8 @@ class Request:
     )
     estimates: Texts = _option(
         COMMANDS,
-        "[measures] estimates: what users of the file compute",
-        'What users of the file compute, such as "total(turnover) by sector" or "model: y ~ log(x)": its '
-        "loss is measured, too; repeatable.",
+        '[measures] estimates: what users of the file compute, such as "total(turnover) by sector" or '
+        '"model: y ~ log(x)": its loss is measured, too',
         flag="--estimate",
         in_memory=MEASURES,
     )
@@ -472,14 +460,12 @@ class Request:
     )
     together: Flag = _flag(
         EVALUATE,
-        "[measures] together: linkage of several releases together",
-        "Linkage of several releases together, for an intruder who can align their records.",
+        "[measures] together: linkage of several releases together, for an intruder who can align their "
+        "records",
         in_memory=EVALUATE,
     )
     detail: Flag = _flag(
-        ("sweep",),
-        "[measures] detail: also random-order levels and tie ranges",
-        "Also random-order levels and tie ranges; takes longer.",
+        ("sweep",), "[measures] detail: also random-order levels and tie ranges; takes longer"
     )
     no_measure: Flag = _flag(
         ("mask",),
@@ -526,8 +512,8 @@ class Request:
     )
     keep_order: Flag = _flag(
         RELEASES,
-        "[output] keep_order: leave the rows in the order of the original",
-        "Leave the rows of the release in the order of the original; the figures count what that tells.",
+        "[output] keep_order: leave the rows of the release in the order of the original; the figures "
+        "count what that tells",
         in_memory=("mask",),
     )
     numbered: Text | None = _option(
@@ -539,9 +525,8 @@ class Request:
     )
     decimals: Number = _option(
         RELEASES,
-        "[output] decimals: decimals of masked cells",
-        "Decimals of masked cells: a number, original for the usual step of the column (100 for a column of "
-        "hundreds), or none to leave them unrounded.",
+        "[output] decimals: decimals of masked cells: a number, original for the usual step of the column "
+        "(100 for a column of hundreds), or none to leave them unrounded",
         default="original",
         off_page=True,
     )
@@ -560,7 +545,7 @@ class Request:
         off_page=True,
     )
     form: Text = _option(
-        ("sweep",), "[output] format: parquet or csv", "parquet or csv.", flag="--format", default="parquet"
+        ("sweep",), "[output] format: format of the table, parquet or csv", flag="--format", default="parquet"
     )
     report: Path | None = _option(
         COMMANDS,
