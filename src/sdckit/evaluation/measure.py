@@ -401,7 +401,10 @@ def measure(
         for pair in pairs:
             each_record = per_record and (pair is pairs[0] or measures_linkage(metric))
             try:
-                found.append(metric.score_with(pair, options, detail=detail, per_record=each_record))
+                score = metric.score_with(pair, options, detail=detail, per_record=each_record)
+                if each_record and score.records is None:  # the metric has no value of each record
+                    score = replace(score, records=np.full(pair.n, np.nan))
+                found.append(score)
             except checks.NotApplicable as reason:
                 found.append(None)
                 if missed is not None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.checks import NotApplicable, warn
-from sdckit.core.registry import Function, Metric, file_metric, parameter_value
+from sdckit.core.registry import MISSING_RULE, Function, Metric, file_metric, parameter_value
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
 from sdckit.kernels.jit import count_special
@@ -620,13 +620,17 @@ def penalise_suppressed(comparison: Comparison, variables: Floats, empty: Bools 
     return np.divide(shares, kept + gone, out=np.full(comparison.p, np.nan), where=~empty | (gone > 0))
 
 
+LOSS: dict[str, Any] = {"family": "loss", "bounds": (0.0, 1.0), "best": 0.0}
+
+
 def metric(
     *, score: Callable[..., Score], explain: Callable[[Score], str], **properties: Any
 ) -> Callable[[Function], Function]:
     """Return a decorator that makes a public function of a score and files both in `METRICS`.
 
     The decorated function has the signature and the docstring, and no body. `original`, `masked` and, if it
-    takes them, `weights` make the pair of files; its other parameters are options of the score.
+    takes them, `weights` make the pair of files; its other parameters are options of the score. `properties`
+    are those of `Metric`, by default those of a loss from 0 to 1; the rule for missing cells is added.
     """
 
     def register(stated: Function) -> Function:
@@ -645,7 +649,10 @@ def metric(
             return score(pair, **given).value.overall
 
         function = cast("Function", measure)
-        made = Metric(name=stated.__name__, score=score, explain=explain, function=measure, **properties)
+        found = {**LOSS, "random": "rng" in signature.parameters, **properties}
+        if "missing" in signature.parameters:
+            found["parameters"] = (*properties.get("parameters", ()), MISSING_RULE)
+        made = Metric(name=stated.__name__, score=score, explain=explain, function=measure, **found)
         known = {parameter.name: parameter for parameter in made.parameters}
         file_metric(made)
         return function

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import MISSING_RULE, Parameter
+from sdckit.core.registry import Parameter
 from sdckit.core.roles import Roles
 from sdckit.kernels.sums import powers_of_two
 from sdckit.metrics.blocks import (
@@ -31,7 +31,7 @@ from sdckit.metrics.blocks import (
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import add_suppressed, metric, pooled_means, record_means, require_in_memory
 from sdckit.metrics.publishable import cell_is_dominated
-from sdckit.metrics.score import Score, Values
+from sdckit.metrics.score import Score, Values, sentence_of
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -193,34 +193,20 @@ def _il_variables_notes(comparison: Comparison, scale: str, variables: Floats) -
     )
 
 
-def _explain_il_variables(score: Score) -> str:
-    """Return a sentence that explains the value of IL_variables."""
-    value = score.value.overall
-    if math.isnan(value):
-        return "there are no cells to compare"
-    if value == 0:
-        return "no cell changed"
-    return (
-        f"the change of a cell scores {value:.4f} on average, where 0 is none, 0.5 a change by one unit "
-        "(a standard deviation by default) and 1 an infinite change"
-    )
-
-
 @metric(
     title="IL_variables, bounded change of a cell",
     place=60,
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
     needs="cells",
     in_blocks=True,
     score=score_il_variables,
-    explain=_explain_il_variables,
-    reference=MLODAK,
-    parameters=(
-        Parameter("scale", str, "spread", "the unit of a change", choices=SCALES),
-        MISSING_RULE,
+    explain=partial(
+        sentence_of,
+        text="the change of a cell scores {:.4f} on average, where 0 is none, 0.5 a change by one unit "
+        "(a standard deviation by default) and 1 an infinite change",
+        kept="no cell changed",
     ),
+    reference=MLODAK,
+    parameters=(Parameter("scale", str, "spread", "the unit of a change", choices=SCALES),),
     default=False,
 )
 def il_variables(
@@ -362,26 +348,11 @@ def _cell_notes(comparison: Comparison, cost: Cost, costs: Floats, left_out: Int
     return tuple(notes)
 
 
-def _explain_cells(text: str, factor: float, score: Score) -> str:
-    """Return `text` with the value times `factor` filled in, and the value in unrelated order."""
-    value, random = score.value.overall, score.random
-    if math.isnan(value):
-        return "there are no cells to compare"
-    if math.isinf(value):
-        return "a change has no bound: a constant variable was changed, or the numbers are too large"
-    sentence = text.format(value * factor)
-    if random is not None and not math.isnan(random.overall):
-        sentence += f"; an unrelated order would score {random.overall:.4g}"
-    return sentence
-
-
-UNBOUNDED: dict[str, Any] = {
-    "family": "loss",
-    "bounds": (0.0, float("inf")),
-    "best": 0.0,
-    "needs": "cells",
-    "in_blocks": True,
-}
+UNBOUNDED: dict[str, Any] = {"bounds": (0.0, math.inf), "in_blocks": True}
+explain_cells = partial(
+    sentence_of,
+    infinite="a change has no bound: a constant variable was changed, or the numbers are too large",
+)
 
 
 @metric(
@@ -391,9 +362,9 @@ UNBOUNDED: dict[str, Any] = {
     colour="orange",
     score=partial(score_cells, MAE),
     dominated=partial(cell_is_dominated, MAE),
-    explain=partial(_explain_cells, "a cell changed by {:.4g} on average, in the units of the data", 1.0),
+    explain=partial(explain_cells, text="a cell changed by {:.4g} on average, in the units of the data"),
     reference=HANDBOOK,
-    parameters=(MISSING_RULE,),
+    needs="cells",
     **UNBOUNDED,
 )
 def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -435,10 +406,10 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     score=partial(score_cells, MSE),
     dominated=partial(cell_is_dominated, MSE),
     explain=partial(
-        _explain_cells, "the squared change of a cell is {:.4g} on average, in squared units of the data", 1.0
+        explain_cells, text="the squared change of a cell is {:.4g} on average, in squared units of the data"
     ),
     reference=HANDBOOK,
-    parameters=(MISSING_RULE,),
+    needs="cells",
     **UNBOUNDED,
 )
 def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -476,9 +447,10 @@ def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     colour="green",
     score=partial(score_cells, IL1),
     dominated=partial(cell_is_dominated, IL1),
-    explain=partial(_explain_cells, "a cell changed by {:.1%} of its own size on average", 1.0),
+    explain=partial(explain_cells, text="a cell changed by {:.1%} of its own size on average"),
     reference="Mateo-Sanz, Sebe & Domingo-Ferrer 2004, doi:10.1007/978-3-540-25955-8_16",
-    parameters=(Parameter("zeros", str, "keep", "what a changed zero counts", choices=ZEROS), MISSING_RULE),
+    parameters=(Parameter("zeros", str, "keep", "what a changed zero counts", choices=ZEROS),),
+    needs="cells",
     **UNBOUNDED,
 )
 def il1(
@@ -523,12 +495,12 @@ def il1(
     score=partial(score_cells, IL1S),
     dominated=partial(cell_is_dominated, IL1S),
     explain=partial(
-        _explain_cells,
-        "a cell changed by {:.1%} of its variable's standard deviation on average",
-        math.sqrt(2),
+        explain_cells,
+        text="a cell changed by {:.1%} of its variable's standard deviation on average",
+        factor=math.sqrt(2),
     ),
     reference=YANCEY,
-    parameters=(MISSING_RULE,),
+    needs="cells",
     **UNBOUNDED,
 )
 def il1s(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -561,9 +533,8 @@ def il1s(original: Any, masked: Any, *, weights: Any = None, missing: str = "pai
     """
 
 
-def score_suppressed(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_suppressed(comparison: Comparison, *, per_record: bool = False, **_: bool) -> Score:
     """Return the score of `suppressed`: shares of the original's cells that the masked file has not."""
-    del detail  # there is no more to say
     counts = comparison.counts
     if counts.suppressed.any():
         gone, kept = comparison.suppressed_weight, comparison.kept_weight
@@ -585,22 +556,20 @@ def _lost(pair: Pair) -> Iterator[tuple[Bools, Floats]]:
 
 def _explain_suppressed(score: Score) -> str:
     """Return a sentence that explains the share of suppressed cells."""
-    value = score.value.overall
-    if math.isnan(value):
-        return "the original has no values"
-    if value == 0:
-        return "no value of the original is missing in the masked file"
-    if value == 1:
+    if score.value.overall == 1:
         return "no value of the original is left in the masked file"
-    return f"{100 * value:.2g} of 100 values of the original are missing in the masked file"
+    return sentence_of(
+        score,
+        "{:.2g} of 100 values of the original are missing in the masked file",
+        factor=100,
+        empty="the original has no values",
+        kept="no value of the original is missing in the masked file",
+    )
 
 
 @metric(
     title="suppressed cells, the share of values that are gone",
     place=12,
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
     needs="places",
     in_blocks=True,
     score=score_suppressed,
@@ -651,12 +620,7 @@ REFERENCE = "Hardy, Littlewood & Polya 1952, Inequalities (rearrangements)"
 
 
 def score_split(
-    part: Part,
-    comparison: Comparison,
-    *,
-    missing: str = "pairwise",
-    detail: bool = False,
-    per_record: bool = False,
+    part: Part, comparison: Comparison, *, missing: str = "pairwise", detail: bool = False, **_: bool
 ) -> Score:
     """Return the score of one part of the MSE: "marginal" or "permutation"."""
     checks.checked_missing_rule(missing, bounded=False, name=f"mse_{part}")
@@ -667,8 +631,6 @@ def score_split(
         value = _split_means(marginal if part == "marginal" else permutation, weights)
         if detail and part == "permutation":
             extra["random"] = _split_means(comparison.unrelated_squares.minus(marginal), weights)
-    if per_record:
-        extra["records"] = np.full(comparison.n, np.nan)
     return Score(value, comparison.counts.both, np.zeros(comparison.p, np.int64), **extra)
 
 
@@ -682,46 +644,21 @@ def _split_means(sums: Scaled, weights: Floats) -> Values:
     )
 
 
-def _explain_marginal(score: Score) -> str:
-    """Return a sentence that explains the part of MSE due to changed distributions."""
-    value = score.value.overall
-    if math.isnan(value):
-        return "there are no cells to compare"
-    if value == 0:
-        return "every variable keeps its values, in whatever order"
-    return (
-        f"changed distributions account for {value:.4g} of MSE, which metrics of ranks cannot see: "
-        "a change that keeps the order moves no rank"
-    )
-
-
-def _explain_permutation(score: Score) -> str:
-    """Return a sentence that explains the part of MSE due to values permuted among records."""
-    value, random = score.value.overall, score.random
-    if math.isnan(value):
-        return "there are no cells to compare"
-    if value == 0:
-        return "no value has changed places, so the rest of MSE is a change that keeps the order"
-    text = f"values that changed places account for {value:.4g} of MSE, the rest keeps the order"
-    if random is not None and not math.isnan(random.overall):
-        text += f"; an unrelated order would score {random.overall:.4g}"
-    return text
-
-
 @metric(
     title="MSE, part of changed distributions",
     place=40,
-    family="loss",
-    bounds=(0.0, float("inf")),
-    best=0.0,
     needs="columns",
-    in_blocks=True,
     paired=False,
     score=partial(score_split, "marginal"),
     dominated=partial(cell_is_dominated, MSE),
-    explain=_explain_marginal,
+    explain=partial(
+        sentence_of,
+        text="changed distributions account for {:.4g} of MSE, which metrics of ranks cannot see: "
+        "a change that keeps the order moves no rank",
+        kept="every variable keeps its values, in whatever order",
+    ),
     reference=REFERENCE,
-    parameters=(MISSING_RULE,),
+    **UNBOUNDED,
 )
 def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
     """Mean squared difference of original and masked values of equal rank; 0 if distributions are kept.
@@ -761,16 +698,16 @@ def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: st
 @metric(
     title="MSE, part of changed places",
     place=40,
-    family="loss",
-    bounds=(0.0, float("inf")),
-    best=0.0,
     needs="cells",
-    in_blocks=True,
     score=partial(score_split, "permutation"),
     dominated=partial(cell_is_dominated, MSE),
-    explain=_explain_permutation,
+    explain=partial(
+        sentence_of,
+        text="values that changed places account for {:.4g} of MSE, the rest keeps the order",
+        kept="no value has changed places, so the rest of MSE is a change that keeps the order",
+    ),
     reference=REFERENCE,
-    parameters=(MISSING_RULE,),
+    **UNBOUNDED,
 )
 def mse_permutation(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
     """Part of the mean squared error due to values permuted among records; 0 if the order is kept.

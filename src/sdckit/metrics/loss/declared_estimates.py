@@ -34,7 +34,7 @@ def _overlaps(pair: Pair, name: str) -> Mapping[tuple[str, str], float]:
     return found
 
 
-def _score(pair: Pair, value: float, overlaps: Mapping[tuple[str, str], float], *, per_record: bool) -> Score:
+def _score(pair: Pair, value: float, overlaps: Mapping[tuple[str, str], float]) -> Score:
     """Return the score of a loss in declared estimates."""
     none = np.full(pair.p, np.nan)
     worst = min(overlaps, key=lambda key: overlaps[key])
@@ -42,22 +42,21 @@ def _score(pair: Pair, value: float, overlaps: Mapping[tuple[str, str], float], 
         Values(value, none),
         np.full(pair.p, pair.n),
         np.zeros(pair.p, np.int64),
-        records=np.full(pair.n, np.nan) if per_record else None,
         parts={"estimates": len(overlaps), "overlap below half": sum(x < 0.5 for x in overlaps.values())},
         subject=name_of_row(*worst),
     )
 
 
-def score_estimates(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:  # noqa: ARG001 - all scores take it
+def score_estimates(pair: Pair, **_: bool) -> Score:
     """Return the score of 1 less the mean overlap of the declared estimates."""
     found = _overlaps(pair, "estimates")
-    return _score(pair, 1 - sum(found.values()) / len(found), found, per_record=per_record)
+    return _score(pair, 1 - sum(found.values()) / len(found), found)
 
 
-def score_estimates_worst(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:  # noqa: ARG001 - all scores take it
+def score_estimates_worst(pair: Pair, **_: bool) -> Score:
     """Return the score of 1 less the smallest overlap of the declared estimates."""
     found = _overlaps(pair, "estimates_worst")
-    return _score(pair, 1 - min(found.values()), found, per_record=per_record)
+    return _score(pair, 1 - min(found.values()), found)
 
 
 def _explain_estimates(score: Score) -> str:
@@ -77,9 +76,6 @@ def _explain_worst(score: Score) -> str:
 
 
 PROPERTIES: dict[str, Any] = {
-    "family": "loss",
-    "bounds": (0.0, 1.0),
-    "best": 0.0,
     "needs": "table",
     "role": "estimates",
     "by_variable": False,

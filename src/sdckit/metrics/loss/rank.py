@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks, randomness
-from sdckit.core.registry import MISSING_RULE, Parameter
+from sdckit.core.registry import Parameter
 from sdckit.kernels.ranks import TIES, largest_absolute, largest_squared, untied_level
 from sdckit.metrics.pair import (
     mean_over_variables,
@@ -18,7 +18,7 @@ from sdckit.metrics.pair import (
     record_means,
     require_in_memory,
 )
-from sdckit.metrics.score import Score, Values
+from sdckit.metrics.score import Score, Values, sentence_of
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 Cost = Literal["absolute", "squared"]
 
 NOTE = "Chaibub Neto, A note on bounded distance-based information loss metrics for numeric microdata"
-OPTIONS = (
-    Parameter("ties", str, "average", "how equal values are ranked", choices=TIES),
-    MISSING_RULE,
-)
+TIE_RULE = Parameter("ties", str, "average", "how equal values are ranked", choices=TIES)
+EXPLAIN_MEAN = partial(sentence_of, empty="there are no records to compare", unrelated=False)
 HEAVY_RECORD = 0.25  # share of the weight from which a single record distorts the weighted scale
 PLACE = {"absolute": 0, "squared": 1}
 LARGEST = {"absolute": largest_absolute, "squared": largest_squared}
@@ -190,28 +188,19 @@ def _explain_rank_loss(what: str, score: Score) -> str:
     return text
 
 
-def _level_without_ties(place: int, n: int) -> float:
-    """Return brMAE (if `place` is 0) or brMSE (1) of n records without ties in unrelated order."""
-    return untied_level(n)[place]
-
-
 @metric(
     title="brMAE, bounded rank MAE",
     place=10,
     shown="headline",
     in_paper=True,
     colour="blue",
-    untied_level=partial(_level_without_ties, 0),
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
+    untied_level=lambda n: untied_level(n)[0],
     needs="ranks",
     in_blocks=True,
-    random=True,
     score=partial(score_rank, "absolute"),
     explain=partial(_explain_rank_loss, "the mean distance between original and masked ranks"),
     reference=NOTE,
-    parameters=OPTIONS,
+    parameters=(TIE_RULE,),
 )
 def brmae(
     original: Any,
@@ -266,17 +255,13 @@ def brmae(
     shown="headline",
     in_paper=True,
     colour="sky",
-    untied_level=partial(_level_without_ties, 1),
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
+    untied_level=lambda n: untied_level(n)[1],
     needs="ranks",
     in_blocks=True,
-    random=True,
     score=partial(score_rank, "squared"),
     explain=partial(_explain_rank_loss, "the mean squared distance between original and masked ranks"),
     reference=NOTE,
-    parameters=OPTIONS,
+    parameters=(TIE_RULE,),
 )
 def brmse(
     original: Any,
@@ -316,27 +301,17 @@ def brmse(
     """
 
 
-def _explain_rank_mean(unit: str, score: Score) -> str:
-    """Return a sentence with the mean move of a value in ranks or squared ranks."""
-    if math.isnan(score.value.overall):
-        return "there are no records to compare"
-    return f"a value moved {score.value.overall:.4g} {unit} on average"
-
-
 @metric(
     title="rMAE, rank MAE (unbounded)",
     place=30,
     aliases=("rmae",),
-    family="loss",
-    bounds=(0.0, float("inf")),
-    best=0.0,
+    bounds=(0.0, math.inf),
     needs="ranks",
     in_blocks=True,
-    random=True,
     score=partial(score_rank, "absolute", bounded=False),
-    explain=partial(_explain_rank_mean, "ranks"),
+    explain=partial(EXPLAIN_MEAN, text="a value moved {:.4g} ranks on average"),
     reference=NOTE,
-    parameters=OPTIONS[:1],
+    parameters=(TIE_RULE,),
     default=False,
 )
 def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) -> float:
@@ -371,16 +346,13 @@ def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = No
     title="rMSE, rank MSE (unbounded; not a root)",
     place=30,
     aliases=("rmse",),
-    family="loss",
-    bounds=(0.0, float("inf")),
-    best=0.0,
+    bounds=(0.0, math.inf),
     needs="ranks",
     in_blocks=True,
-    random=True,
     score=partial(score_rank, "squared", bounded=False),
-    explain=partial(_explain_rank_mean, "squared ranks"),
+    explain=partial(EXPLAIN_MEAN, text="a value moved {:.4g} squared ranks on average"),
     reference=NOTE,
-    parameters=OPTIONS[:1],
+    parameters=(TIE_RULE,),
     default=False,
 )
 def rank_mse(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) -> float:
