@@ -219,6 +219,17 @@ SCREEN_CONFIG: Spec = CONFIG | {  # larger than in print
 }
 
 
+def layer(mark: Spec, encoding: Spec, **head: Any) -> Spec:
+    """Return a layer of a chart as a Vega-Lite specification; `head` has its name, data or transform."""
+    return {**head, "mark": mark, "encoding": encoding}
+
+
+def screen_chart(rows: Sequence[Mapping[str, Any]], height: int, layers: Sequence[Spec], **more: Any) -> Spec:
+    """Return the Vega-Lite specification of a chart for the page, as wide as its place."""
+    look = {"config": SCREEN_CONFIG, "width": "container", "height": height}
+    return {**look, "data": {"values": rows}, **more, "layer": layers}
+
+
 # SHA-256 digest of the joined text, by version of vl-convert-python. A copy with another digest is not used,
 # so that nobody who can write into the cache can put a script into reports.
 DIGESTS = MappingProxyType(
