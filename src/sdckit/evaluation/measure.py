@@ -690,7 +690,7 @@ def evaluation_of(
     *,
     paired: bool = True,
 ) -> Evaluation:
-    """Return the scores of the whole file and its strata as an evaluation, with the notes and `more` of them."""
+    """Return the scores of the whole file and its strata as an evaluation, with notes and `more` of them."""
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
     records: dict[str, Any] = {}

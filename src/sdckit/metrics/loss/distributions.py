@@ -16,6 +16,8 @@ from sdckit.metrics.publishable import cell_is_dominated
 from sdckit.metrics.score import sentence_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sdckit.metrics.pair import Comparison, VariableComparison
     from sdckit.metrics.score import Score
 
@@ -34,11 +36,17 @@ explain_columns = partial(sentence_of, empty="there are no records to compare")
 # --- Kolmogorov-Smirnov ---
 
 
-def score_ks(comparison: Comparison, *, missing: str = "pairwise", **_: bool) -> Score:
-    """Return the score of KS, the mean over variables of the largest distribution gap."""
-    checks.checked_missing_rule(missing, bounded=True, name="ks")
-    gaps = measure_variables(lambda variable: variable.distribution_gap(), comparison)
-    return score_variables(comparison, gaps, missing=missing)
+def score_distance(
+    name: str,
+    measure: Callable[[VariableComparison], float],
+    comparison: Comparison,
+    *,
+    missing: str = "pairwise",
+    **_: bool,
+) -> Score:
+    """Return the score of the mean over variables of a distance from 0 to 1; no order plays a part."""
+    checks.checked_missing_rule(missing, bounded=True, name=name)
+    return score_variables(comparison, measure_variables(measure, comparison), missing=missing)
 
 
 @metric(
@@ -46,7 +54,7 @@ def score_ks(comparison: Comparison, *, missing: str = "pairwise", **_: bool) ->
     place=50,
     shown="overview",
     default_unpaired=True,
-    score=score_ks,
+    score=partial(score_distance, "ks", lambda variable: variable.distribution_gap()),
     explain=partial(
         explain_columns,
         text="the share of records up to some value changed by {:.1%}, on average over the variables",
@@ -103,17 +111,11 @@ def _binned_distance(variable: VariableComparison) -> float:
     return hellinger_distance(*(weights / weights.sum() for weights in variable.bin_weights()))
 
 
-def score_hellinger(comparison: Comparison, *, missing: str = "pairwise", **_: bool) -> Score:
-    """Return the score of the mean Hellinger distance over variables."""
-    checks.checked_missing_rule(missing, bounded=True, name="hellinger")
-    return score_variables(comparison, measure_variables(_binned_distance, comparison), missing=missing)
-
-
 @metric(
     title="Hellinger distance of binned distributions",
     place=50,
     default_unpaired=True,
-    score=score_hellinger,
+    score=partial(score_distance, "hellinger", _binned_distance),
     explain=partial(
         explain_columns,
         text="binned distributions are {:.1%} of the largest distance apart, on average",
