@@ -87,7 +87,7 @@ def _edge_text(value: float) -> str:
 
 def _distribution_spec(rows: list[dict[str, Any]], edges: Sequence[str]) -> Spec:
     """Return the Vega-Lite specification of a histogram: wide bars original, narrow bars masked."""
-    axis = {"title": None, "values": list(range(1, len(rows))), "labelExpr": "edges[datum.value]"}
+    axis: Spec = {"title": None, "values": list(range(1, len(rows))), "labelExpr": "edges[datum.value]"}
     axis |= {"labelOverlap": "parity", "labelSeparation": 6}
     x = {"type": "quantitative", "scale": {"domain": [0, len(rows)], "nice": False}, "axis": axis}
     share = {"title": None, "format": "~%", "tickCount": 3, "grid": True, "domain": False, "ticks": False}

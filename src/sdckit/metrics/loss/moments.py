@@ -104,11 +104,21 @@ def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: s
         )
 
 
-def checked_correlations(name: str, found: FileCorrelations, columns: Sequence[str], which: str) -> Floats:
-    """Return the correlation matrix of the columns; raise NotApplicable for a constant column."""
-    refuse_constant(name, found.norms, columns, which)
+def checked_correlations(name: str, comparison: Comparison, which: str, *, inverted: bool = True) -> Floats:
+    """Return the correlations in the "original" or the "masked" data; raise NotApplicable for a constant column.
+
+    So it is, naming them, for linearly dependent columns where the matrix is `inverted`.
+    """
+    found: FileCorrelations = getattr(comparison.correlations, which)
+    refuse_constant(name, found.norms, comparison.columns, which)
     matrix = found.products.copy()
     np.fill_diagonal(matrix, 1.0)
+    names = dependent_columns(matrix, comparison.columns) if inverted else []
+    if names:
+        raise checks.NotApplicable(
+            f"{name} has no value: in the {which} data the columns {shortened(names, NAMED)} determine one "
+            "another exactly; leave one of them out"
+        )
     return matrix
 
 
@@ -121,17 +131,6 @@ def dependent_columns(matrix: Floats, columns: Sequence[str]) -> list[str]:
     eigenvalues, vectors = np.linalg.eigh(matrix)
     shares = np.sqrt((vectors[:, eigenvalues <= SINGULAR] ** 2).sum(1))
     return [column for column, share in zip(columns, shares, strict=True) if share > TAKES_PART]
-
-
-def refuse_relations(name: str, matrix: Floats, columns: Sequence[str], which: str) -> None:
-    """Raise NotApplicable naming the linearly dependent columns of a singular correlation matrix."""
-    names = dependent_columns(matrix, columns)
-    if names:
-        listed = shortened(names, NAMED)
-        raise checks.NotApplicable(
-            f"{name} has no value: in the {which} data the columns {listed} determine one another exactly; "
-            "leave one of them out"
-        )
 
 
 CONFIDENCE = 0.95
@@ -156,12 +155,9 @@ def inverse_diagonal_distance(ours: Floats, theirs: Floats) -> float:
 def score_il_correl(comparison: Comparison, *, detail: bool = False, **_: bool) -> Score:
     """Return the score of IL_correl, the change of the inverse correlation matrix."""
     require_complete_records("il_correl", comparison)
-    matrices = []
-    for found, which in zip(comparison.correlations, ("original", "masked"), strict=True):
-        matrix = checked_correlations("il_correl", found, comparison.columns, which)
-        refuse_relations("il_correl", matrix, comparison.columns, which)
-        matrices.append(matrix)
-    value = inverse_diagonal_distance(*matrices)
+    value = inverse_diagonal_distance(
+        *(checked_correlations("il_correl", comparison, which) for which in ("original", "masked"))
+    )
     return whole_file_score("il_correl", comparison, value, detail=detail)
 
 
@@ -221,11 +217,8 @@ def il_correl(original: Any, masked: Any) -> float:
 def score_eigen(comparison: Comparison, *, detail: bool = False, **_: bool) -> Score:
     """Return the score of the relative change of the correlation matrix's eigenvalues."""
     require_complete_records("eigen", comparison)
-    original, masked = comparison.correlations
-    matrix = checked_correlations("eigen", original, comparison.columns, "original")
-    refuse_relations("eigen", matrix, comparison.columns, "original")
-    ours = np.linalg.eigvalsh(matrix)
-    theirs = np.linalg.eigvalsh(checked_correlations("eigen", masked, comparison.columns, "masked"))
+    ours = np.linalg.eigvalsh(checked_correlations("eigen", comparison, "original"))
+    theirs = np.linalg.eigvalsh(checked_correlations("eigen", comparison, "masked", inverted=False))
     value = float((np.abs(ours - theirs) / ours).sum())
     notes = []
     if ours[0] < 0.01:
