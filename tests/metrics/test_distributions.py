@@ -58,11 +58,6 @@ def test_bins_have_quantile_edges_and_room_outside():
     )
 
 
-def test_mse_is_split_as_specified():
-    x, y = [1, 2, 3, 4, 5], [2, 1, 3, 6, 4]
-    assert (sdc.mse_marginal(x, y), sdc.mse_permutation(x, y)) == (0.2, 1.2)
-
-
 def test_parts_of_mse_are_pooled_over_cells_like_mse():
     x = np.array([[1.0, 10], [2, 20], [3, NAN], [4, 40]])
     y = np.array([[2.0, 20], [1, 10], [3, 30], [NAN, 40]])

@@ -112,11 +112,6 @@ def test_a_metric_without_a_value_is_nan_when_asked_for():
     assert np.isnan(result["dbrl"])
 
 
-def test_the_sentence_of_il1s_speaks_of_standard_deviations():
-    meaning = sdc.evaluate([0.0, 1.0, 2.0], [1.0, 2.0, 3.0], metrics="il1s").meaning["il1s"]
-    assert meaning.startswith("a cell changed by 100.0% of its variable's standard deviation")
-
-
 def test_a_stratum_of_one_record_has_no_spread_and_no_il1s():
     data = pl.DataFrame({"x": [1.0, 2.0, 4.0], "s": ["a", "a", "b"]})
     masked = data.with_columns(pl.col("x") + 1)

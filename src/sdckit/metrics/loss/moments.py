@@ -105,9 +105,9 @@ def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: s
 
 
 def checked_correlations(name: str, comparison: Comparison, which: str, *, inverted: bool = True) -> Floats:
-    """Return the correlations in the "original" or the "masked" data; raise NotApplicable for a constant column.
+    """Return the correlations in the "original" or the "masked" data.
 
-    So it is, naming them, for linearly dependent columns where the matrix is `inverted`.
+    Raises NotApplicable for a constant column and, where the matrix is `inverted`, for dependent columns.
     """
     found: FileCorrelations = getattr(comparison.correlations, which)
     refuse_constant(name, found.norms, comparison.columns, which)
