@@ -56,13 +56,6 @@ def test_every_point_survives_compression():
     assert points(charts.svg(chart)) == 2 * 200
 
 
-def test_rows_give_the_picture_that_they_give_through_altair():
-    chart = cloud(40)
-    looked_at = chart.copy()
-    looked_at["datasets"] = dict(chart["datasets"])
-    assert charts.svg(chart) == charts.svg(looked_at)
-
-
 def test_points_are_where_vega_put_them():
     chart = cloud(60)
     drawn = vl_convert.vegalite_to_svg(chart.to_dict())

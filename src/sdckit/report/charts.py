@@ -17,7 +17,7 @@ from sdckit.io.atomic import sweep_drafts
 from sdckit.io.datasets import cache_folder
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
-from sdckit.report.drawing import PlainRows, Spec, pdf, png, svg
+from sdckit.report.drawing import Spec, pdf, png, svg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,7 +126,7 @@ def grid(
         description=description,
         spacing={"row": spacing[0], "column": spacing[1]},
         config=CONFIG,
-        datasets=PlainRows({key: finite_rows(table) for key, table in (datasets or {}).items()}),
+        datasets={key: finite_rows(table) for key, table in (datasets or {}).items()},
         name=alt.Undefined if name is None else name,
     )
 

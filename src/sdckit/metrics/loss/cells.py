@@ -261,7 +261,11 @@ def _totals(comparison: Comparison, cost: Cost, zeros: str) -> tuple[Floats, Flo
     costs, weights, used = sums[:, cost.place], sums[:, ALL], comparison.cell_sums.used(cost, zeros)
     if cost.scale == "value":
         if zeros == "error" and counts[:, CHANGED].any():
-            _refuse_zeros(comparison, counts[:, CHANGED])
+            j = int(np.flatnonzero(counts[:, CHANGED])[0])
+            raise ValueError(
+                f"column {comparison.columns[j]!r} has {counts[j, CHANGED]} zeros that were changed: "
+                "no relative change exists; use zeros='keep' or il1s"
+            )
         weights = sums[:, NOT_ZERO] + (zeros != "drop") * sums[:, ZERO]
     elif cost.scale == "spread":
         costs = costs / comparison.scales
@@ -272,16 +276,6 @@ def _totals(comparison: Comparison, cost: Cost, zeros: str) -> tuple[Floats, Flo
             some = ~np.isnan(spreads)
             costs, weights, used = costs * some, weights * some, used * some
     return costs, weights, used
-
-
-def _refuse_zeros(comparison: Comparison, changed: Ints) -> None:
-    """Raise ValueError naming the first variable in which a 0 was changed: it has no relative change."""
-    j = int(np.flatnonzero(changed)[0])
-    name = comparison.columns[j]
-    raise ValueError(
-        f"column {name!r} has {changed[j]} zeros that were changed: no relative change exists; "
-        "use zeros='keep' or il1s"
-    )
 
 
 def score_cells(
@@ -322,17 +316,10 @@ def _score_without_rescaling(
         extra["notes"] = _cell_notes(comparison, cost, costs, left_out)
     if per_record:
         memory = require_in_memory(comparison, "a loss of each record")
-        extra["records"] = _record_means(memory, _columns(memory, cost, zeros))
+        rows, cells = np.arange(memory.n), enumerate(_columns(memory, cost, zeros))
+        used_costs = ((rows[memory.both(j)][one.counts], one.costs()[one.counts]) for j, one in cells)
+        extra["records"] = record_means(memory.n, used_costs)
     return Score(pooled_means(costs, weights), used, left_out, **extra)
-
-
-def _record_means(pair: Pair, columns: list[VariableCells]) -> Floats:
-    """Return the mean cost of each record over its counted variables."""
-    rows = np.arange(pair.n)
-    costs = (
-        (rows[pair.both(j)][column.counts], column.costs()[column.counts]) for j, column in enumerate(columns)
-    )
-    return record_means(pair.n, costs)
 
 
 def _cell_notes(comparison: Comparison, cost: Cost, costs: Floats, left_out: Ints) -> tuple[str, ...]:

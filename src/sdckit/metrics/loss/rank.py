@@ -54,7 +54,12 @@ def score_rank(
     checks.checked_missing_rule(missing, bounded=bounded, name="an unbounded rank mean")
     checks.require_midranks_for_weights(ties, comparison.weighted or None)
     generator = randomness.generator(rng) if ties == "random" else None
-    variables = _variable_losses(cost, comparison, ties, generator, bounded=bounded)
+    if not comparison.weighted:
+        variables = comparison.rank_values(cost if bounded else f"mean_{cost}", ties, generator)
+    elif bounded:
+        variables = _weighted_losses(cost, comparison, "values")
+    else:
+        raise ValueError("unbounded rank means take no weights; use brmae or brmse")
     levels: dict[str, Floats] = {"value": variables}
     extra: dict[str, Any] = {}
     if detail:
@@ -78,18 +83,6 @@ def score_rank(
         unknown = (np.isnan(level) & ~np.isnan(variables)).any()
         values[name] = Values(math.nan if unknown else mean_over_variables(level), level)
     return Score(**values, used=used, left_out=np.zeros(comparison.p, np.int64), **extra)
-
-
-def _variable_losses(
-    cost: Cost, comparison: Comparison, ties: str, rng: np.random.Generator | None, *, bounded: bool
-) -> Floats:
-    """Return the rank loss of each variable; NaN with fewer than two records to compare."""
-    if not comparison.weighted:
-        name = cost if bounded else f"mean_{cost}"
-        return comparison.rank_values(name, ties, rng)
-    if not bounded:
-        raise ValueError("unbounded rank means take no weights; use brmae or brmse")
-    return _weighted_losses(cost, comparison, "values")
 
 
 def _weighted_losses(
