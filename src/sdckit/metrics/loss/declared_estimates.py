@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 KARR = "Karr, Kohnen, Oganian, Reiter & Sanil 2006, doi:10.1198/000313006X124640"
 
 
+def _mean(overlaps: Collection[float]) -> float:
+    """Return the mean of the overlaps."""
+    return sum(overlaps) / len(overlaps)
+
+
 def score_overlaps(name: str, of: Callable[[Collection[float]], float], pair: Pair, **_: bool) -> Score:
     """Return the score of 1 less the mean or the smallest overlap, `of` all, of the declared estimates."""
     declared, masked = masked_rows(pair, name)
@@ -70,7 +75,7 @@ PROPERTIES: dict[str, Any] = {
 @metric(
     title="loss in declared estimates",
     place=15,
-    score=partial(score_overlaps, "estimates", lambda overlaps: sum(overlaps) / len(overlaps)),
+    score=partial(score_overlaps, "estimates", _mean),
     explain=_explain_estimates,
     **PROPERTIES,
 )

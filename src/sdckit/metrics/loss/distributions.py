@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def score_distance(
     place=50,
     shown="overview",
     default_unpaired=True,
-    score=partial(score_distance, "ks", lambda variable: variable.distribution_gap()),
+    score=partial(score_distance, "ks", methodcaller("distribution_gap")),
     explain=partial(
         explain_columns,
         text="the share of records up to some value changed by {:.1%}, on average over the variables",

@@ -181,13 +181,18 @@ def _explain_rank_loss(what: str, score: Score) -> str:
     return text
 
 
+def _level_without_ties(place: int, n: int) -> float:
+    """Return brMAE (if `place` is 0) or brMSE (1) of n records without ties in unrelated order."""
+    return untied_level(n)[place]
+
+
 @metric(
     title="brMAE, bounded rank MAE",
     place=10,
     shown="headline",
     in_paper=True,
     colour="blue",
-    untied_level=lambda n: untied_level(n)[0],
+    untied_level=partial(_level_without_ties, 0),
     needs="ranks",
     in_blocks=True,
     score=partial(score_rank, "absolute"),
@@ -248,7 +253,7 @@ def brmae(
     shown="headline",
     in_paper=True,
     colour="sky",
-    untied_level=lambda n: untied_level(n)[1],
+    untied_level=partial(_level_without_ties, 1),
     needs="ranks",
     in_blocks=True,
     score=partial(score_rank, "squared"),
