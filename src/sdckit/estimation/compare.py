@@ -174,11 +174,6 @@ class Estimates(TableResult):
         rows = self.table.filter(pl.col("overlap").is_not_null())
         moved = pl.col("change_in_se").abs()
         worst = rows.sort("overlap", moved.fill_null(float("inf")), descending=[False, True]).head(1)
-        counted = self.table.select(
-            sign_changed=(pl.col("sign") == "changed").sum(),
-            significance_lost=(pl.col("significance") == "lost").sum(),
-            significance_gained=(pl.col("significance") == "gained").sum(),
-        )
         found = rows.select(
             worst_overlap=pl.col("overlap").min(),
             median_overlap=pl.col("overlap").median(),
@@ -193,7 +188,9 @@ class Estimates(TableResult):
             "without_value": self.table.height - rows.height,
             "worst": _name(worst.row(0, named=True)) if worst.height else None,
             **found.row(0, named=True),
-            **counted.row(0, named=True),
+            "sign_changed": (self.table["sign"] == "changed").sum(),
+            "significance_lost": (self.table["significance"] == "lost").sum(),
+            "significance_gained": (self.table["significance"] == "gained").sum(),
         }
 
     def __repr__(self) -> str:
