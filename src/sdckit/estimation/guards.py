@@ -113,11 +113,8 @@ def members_of(file: SurveyFile, by: tuple[str, ...], counted: Bools) -> list[Me
     """Return the counted records of each domain."""
     grouping, unit = file.grouping(by), file.options.unit
     units = None if unit is None else file.domains([unit]).numbers
-    rows = np.flatnonzero(counted & (grouping.numbers < grouping.count))
-    numbers = grouping.numbers[rows]
-    ends = np.cumsum(np.bincount(numbers, minlength=grouping.count))[:-1]
-    parts = np.split(rows[np.argsort(numbers, kind="stable")], ends) if grouping.count else []
-    return [Members(part, units) for part in parts]
+    domains = (grouping.by_domain[begin:end] for begin, end in grouping.slices())
+    return [Members(rows[counted[rows]], units) for rows in domains]
 
 
 def sum_reason(sizes: Floats) -> str:
