@@ -565,12 +565,6 @@ def record_means(n: int, costs: Iterable[tuple[Rows, Floats | float]]) -> Floats
     return divide_or_nan(total, count)
 
 
-def add_suppressed(comparison: Comparison, costs: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return each variable's summed costs and weights with its suppressed cells added at cost 1."""
-    gone = comparison.suppressed_weight
-    return costs + gone, weights + gone
-
-
 def penalise_suppressed(comparison: Comparison, variables: Floats, empty: Bools | None = None) -> Floats:
     """Return each variable's mean with its suppressed cells counted as 1, the largest loss.
 

@@ -29,7 +29,7 @@ from sdckit.metrics.blocks import (
     squared_cost,
 )
 from sdckit.metrics.original import Original
-from sdckit.metrics.pair import add_suppressed, metric, pooled_means, record_means, require_in_memory
+from sdckit.metrics.pair import metric, pooled_means, record_means, require_in_memory
 from sdckit.metrics.publishable import cell_is_dominated
 from sdckit.metrics.score import Score, Values, sentence_of
 from sdckit.progress import each
@@ -161,7 +161,8 @@ def score_il_variables(
     for j in np.flatnonzero(known).tolist():
         costs[j] = comparison.variable(j).arctan_sum(float(units[j]))
     if penalise:
-        costs, weights = add_suppressed(comparison, costs, weights)
+        gone = comparison.suppressed_weight  # at cost 1
+        costs, weights = costs + gone, weights + gone
     value = pooled_means(costs, weights)
     extra: dict[str, Any] = {}
     if detail:
