@@ -295,7 +295,7 @@ def test_an_unwritable_folder_is_refused():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("suffix", [".csv.gz", ".parquet", ".arrow"])
+@pytest.mark.parametrize("suffix", [".csv.gz", ".parquet", ".arrow", ".sav", ".zsav", ".dta", ".xpt"])
 def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, suffix):
     pytest.importorskip("resource", reason="this system has no limit on file sizes")
     target = put(tmp_path, "before", f"out{suffix}")

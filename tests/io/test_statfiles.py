@@ -16,6 +16,7 @@ from sdckit.io.formats import Dialect
 from stat_data import LABELS, MAKERS, SEX, N, put_sas, put_spss, put_stata, raw, survey
 
 SUFFIXES = [".sav", ".zsav", ".dta", ".xpt"]
+CODES = "missing codes of columns 'sex', 'age' become"
 
 
 def made(folder, suffix):
@@ -218,30 +219,11 @@ def test_fewer_records_or_columns_have_no_codes_of_others(tmp_path):
 @pytest.mark.parametrize(
     ("start", "end", "lost"),
     [
-        (
-            ".sav",
-            ".dta",
-            ["missing codes of columns 'sex', 'age' become", "value labels of column 'town' have no"],
-        ),
-        (
-            ".sav",
-            ".xpt",
-            [
-                "missing codes of columns 'sex', 'age' become",
-                "value labels of columns 'town', 'sex', 'age' have",
-            ],
-        ),
-        (
-            ".sav",
-            ".csv",
-            ["missing codes of columns 'sex', 'age' become plain missing .*; a .sav file keeps them"],
-        ),
-        (
-            ".dta",
-            ".sav",
-            ["missing codes of columns 'sex', 'age' become plain missing .*; a .dta file keeps them"],
-        ),
-        (".dta", ".parquet", ["missing codes of columns 'sex', 'age' become"]),
+        (".sav", ".dta", [CODES, "value labels of column 'town' have no"]),
+        (".sav", ".xpt", [CODES, "value labels of columns 'town', 'sex', 'age' have"]),
+        (".sav", ".csv", [f"{CODES} plain missing .*; a .sav file keeps them"]),
+        (".dta", ".sav", [f"{CODES} plain missing .*; a .dta file keeps them"]),
+        (".dta", ".parquet", [CODES]),
         (
             ".dta",
             ".xpt",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 import naive_masking_groups as twins
+from cases import each
 from maskings import fails
 from microaggregations import NAN, column, holes, lines, sets
 from sdckit.core.registry import METHODS
@@ -131,7 +132,7 @@ def test_individual_ranking_by_medians():
     )
 
 
-@pytest.mark.parametrize("name", ["mdav", "vmdav", "pca_microaggregation", "blocked_mdav"])
+@each("name", ["mdav", "vmdav", "pca_microaggregation", "blocked_mdav"])
 def test_groups_handed_in_are_used(name):
     method, values = METHODS[name], holes(lines("lognormal", 90, 3), 0.1)
     values[7] = NAN
@@ -241,7 +242,16 @@ def test_no_number_stands_for_fewer_than_k_values(name, n, p, k, share):
     assert np.isfinite(masked).any()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
+def test_equal_values_come_back_to_the_last_bit(name):
+    values = lines("lognormal", 100, 3)
+    constant = np.hstack([values, np.full((100, 1), 0.1)])
+    np.testing.assert_array_equal(FUNCTIONS[name](constant, k=3)[:, -1], 0.1)
+    copies = np.repeat(values[:1] / 3, 100, axis=0)
+    np.testing.assert_array_equal(FUNCTIONS[name](copies, k=3), copies)
+
+
+@each("name", FUNCTIONS)
 def test_numbers_of_any_size(name):
     values = lines("huge and tiny", 50, 3)
     masked = FUNCTIONS[name](values, k=4)

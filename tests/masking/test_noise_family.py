@@ -301,12 +301,6 @@ def test_kim_as_its_twin(scale):
     np.testing.assert_allclose(masked, twin, rtol=1e-12)
 
 
-def test_kim_keeps_a_total():
-    parts = np.round(generator(1).lognormal(8, 2, (80, 2)))
-    values = np.column_stack([parts, parts.sum(1)])
-    check_total_kept(values, kim_noise(values, percent=100, rng=generator(1)))
-
-
 def test_multiplicative_noise_has_the_moments_of_the_formula():
     values = np.column_stack([data(40), generator(3).normal(0, 1, 40)])
     s = 0.4

@@ -380,8 +380,8 @@ class Method:
     ranks, for all columns or for each, where the method publishes one: an intruder knows it.
     `half_width(options, values)` is the largest change of a value in each column, where there is one.
     `one_by_one(options)` is True if each column is masked by itself, whatever the others hold; None: never.
-    `law(options, values)` is the method's own law of complete values, where it has a closed form; None for
-    parameters that change nothing.
+    `law(options, values)` is the method's own law of complete values, where it has a closed form, for
+    parameters that change something; None where the values allow none.
     `largest_linkage(options)` is an upper bound of the share of records that any linkage finds in complete
     data, if the intruder knows no other columns. `release_notes(values, options)` returns sentences to
     publish with a release. `groups`, `window`, `half_width` and `release_notes` get the options as the

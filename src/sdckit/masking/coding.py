@@ -12,13 +12,13 @@ from sdckit.core import checks
 from sdckit.core.registry import InBlocks, Parameter, method
 from sdckit.kernels.sums import deviations, powers_of_two, spread
 from sdckit.masking.microaggregation import FEWEST, each_by_itself, window_zero
-from sdckit.masking.noise import whole_spread
+from sdckit.masking.noise import SPREAD_IN_BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sdckit.arrays import Floats, Ints
-    from sdckit.core.registry import Options, WholeColumns
+    from sdckit.core.registry import Options
 
 
 class Codes(NamedTuple):
@@ -185,7 +185,7 @@ def round_to_multiples(column: Floats, base: float) -> Floats:
     half_width=half_bases,
     one_by_one=each_by_itself,
     reference=HANDBOOK,
-    in_blocks=InBlocks(needs="squares", basis=whole_spread),
+    in_blocks=SPREAD_IN_BLOCKS,
 )
 def round_to(
     values: Floats,
@@ -285,11 +285,6 @@ def coding_window(options: dict[str, Any], values: Floats) -> int:
     return 0 if options["multivariate"] == "each" else len(values)
 
 
-def codes_each_column(options: Mapping[str, Any]) -> bool:
-    """Return True if columns are coded one by one, False if whole records are moved."""
-    return bool(options["multivariate"] == "each")
-
-
 def notes_on_limits(values: Floats, options: dict[str, Any]) -> list[str]:
     """Return notes on replacement values that are original values or stand for fewer than three."""
     if options["multivariate"] == "distance":
@@ -313,16 +308,6 @@ def limit_notes(options: Options, seen: Ints, *, few: bool) -> list[str]:
     if few and options["replace"] == "mean":
         notes.append(f"fewer than {FEWEST} values beyond a limit show the limit, not their mean")
     return notes
-
-
-def whole_codes(whole: WholeColumns, _options: Options) -> tuple[Codes, ...]:
-    """Return the codes of the columns of a file that was read in blocks."""
-    return whole.codes
-
-
-def whole_limit_notes(whole: WholeColumns, options: Options) -> list[str]:
-    """Return the notes on replacement values for a file that was read in blocks."""
-    return limit_notes(options, whole.seen, few=whole.few_coded)
 
 
 def needs_all_records(options: Options) -> str | None:
@@ -358,10 +343,15 @@ def needs_all_records(options: Options) -> str | None:
         "column means (replace=mean, multivariate=each)",
     ),
     window=coding_window,
-    one_by_one=codes_each_column,
+    one_by_one=lambda options: bool(options["multivariate"] == "each"),
     release_notes=notes_on_limits,
     reference=HANDBOOK,
-    in_blocks=InBlocks(needs="codes", basis=whole_codes, notes=whole_limit_notes, refused=needs_all_records),
+    in_blocks=InBlocks(
+        needs="codes",
+        basis=lambda whole, _options: whole.codes,
+        notes=lambda whole, options: limit_notes(options, whole.seen, few=whole.few_coded),
+        refused=needs_all_records,
+    ),
 )
 def top_bottom_code(
     values: Floats,

@@ -584,10 +584,10 @@ def drawn_moves(n: int, p: float, rng: np.random.Generator) -> Ints:
     return np.rint(np.abs(p / 2 + p / 2 * normals(rng, (n,))) * n).astype(np.int64)
 
 
-def _law_of_rank_noise(options: dict[str, Any], values: Floats) -> Stated | None:
-    """Return the law of the noisy places in a column: normal around the original's; None without noise."""
+def _law_of_rank_noise(options: dict[str, Any], values: Floats) -> Stated:
+    """Return the law of the noisy places in a column: normal around the original's."""
     a = options["a"]
-    return independent(_places(values), a, partial(_noisy_places, a=a)) if a else None
+    return independent(_places(values), a, partial(_noisy_places, a=a))
 
 
 def _places(values: Floats) -> Floats:

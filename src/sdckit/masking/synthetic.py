@@ -17,7 +17,7 @@ from sdckit.kernels.jit import kernel
 from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.sums import deviations, powers_of_two, spread
 from sdckit.masking.coding import HANDBOOK
-from sdckit.masking.microaggregation import window_zero
+from sdckit.masking.microaggregation import sorted_observed, window_zero
 from sdckit.masking.noise import covariance_root
 from sdckit.masking.swapping import Orders
 from sdckit.progress import each
@@ -344,13 +344,6 @@ def sequential_shuffle(
 
 
 QUANTILES = ("interpolated", "step")
-
-
-def sorted_observed(column: Floats) -> tuple[Ints, Floats]:
-    """Return the rows of a column's observed values in ascending order, and the sorted values."""
-    order = np.argsort(column, kind="stable")  # NaN comes last
-    order = order[: len(column) - np.count_nonzero(np.isnan(column))]
-    return order, column[order]
 
 
 def block_starts(values: Floats) -> Ints:

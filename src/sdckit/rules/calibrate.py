@@ -258,20 +258,6 @@ def unit_of(step: Step) -> Fraction:
     return Fraction(step.multiple) / Fraction(10) ** step.decimals
 
 
-def _steps_in(values: Floats, step: Step) -> Floats:
-    """Return values divided by the grid step."""
-    tens = 10.0 ** abs(step.decimals)
-    return values * tens / step.multiple if step.decimals >= 0 else values / (tens * step.multiple)
-
-
-def _valued(counts: Floats, step: Step) -> Floats:
-    """Return the values of whole numbers of grid steps, exact to the last decimal."""
-    tens = 10.0 ** abs(step.decimals)  # a power below 1 would not be exact
-    if step.decimals >= 0:
-        return counts * step.multiple / tens + 0.0
-    return counts * (tens * step.multiple) + 0.0
-
-
 def _snapped(cells: Floats, close: float) -> Floats:
     """Return cells counted in grid steps; those that are closer to the grid are on it."""
     near = np.rint(cells)
@@ -288,7 +274,7 @@ def _calibrate_column(
     j = totals.column
     step = problem.steps[j]
     sides = [problem.values[:, j], *(side[:, j] for side in problem.limits)]
-    cells, low, high = sides if step is None else [np.rint(_steps_in(side, step)) for side in sides]
+    cells, low, high = sides if step is None else [np.rint(step.counted(side)) for side in sides]
     digits = decimals_of(problem.weights)
     size = 10.0**digits if digits <= WEIGHT_DECIMALS else 1.0  # makes weights of a usual size whole numbers
     wanted = problem.targets(totals)
@@ -303,7 +289,7 @@ def _calibrate_column(
             continue
         continuous[chosen, j] = found * float(unit_of(step))
         whole = rounded_to_sum(found, np.rint(weights * size), *limits, float(np.rint(target * size)), rng)
-        values[chosen, j] = _valued(whole, step)
+        values[chosen, j] = step.valued(whole)
 
 
 def nearest_in_column(
@@ -686,7 +672,7 @@ def _calibrate_group(group: Joint, values: Floats, continuous: Floats, rng: np.r
         )
     for j, step in steps.items():
         assert step is not None  # noqa: S101 - checked above
-        values[group.moving[:, j], j] = _valued(whole[group.moving[:, j], j], step)
+        values[group.moving[:, j], j] = step.valued(whole[group.moving[:, j], j])
 
 
 def _require_reachable(problem: Problem, totals: Totals, targets: Floats, unit: float) -> None:
@@ -727,9 +713,7 @@ def _on_common_grid(
 
     def in_steps(matrix: Floats) -> Floats:
         """Return a matrix with each column in its grid steps."""
-        return np.column_stack(
-            [_steps_in(column, step) for column, step in zip(matrix.T, steps, strict=True)]
-        )
+        return np.column_stack([step.counted(one) for one, step in zip(matrix.T, steps, strict=True)])
 
     counts = np.rint(in_steps(problem.values))
     equations = group.equations(counts, units, common, targets)
