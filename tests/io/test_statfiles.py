@@ -170,9 +170,7 @@ def test_a_masked_table_keeps_codes_labels_and_formats(tmp_path, suffix):
     assert_series_equal(read(out).frame["age"], masked["age"])
     assert_series_equal(read(out).frame["income"], masked["income"])
     changed = {"readstat_variable_types", "variable_storage_width"} if suffix == ".dta" else set()
-    assert {k: v for k, v in kept.items() if k not in changed} == {
-        k: v for k, v in about.items() if k not in changed
-    }
+    assert {name for name in kept if kept[name] != about[name]} <= changed
 
 
 def test_stata_integers_stay_integers_where_the_values_allow(tmp_path):
@@ -197,14 +195,9 @@ def test_a_suppressed_cell_is_plainly_missing_and_a_filled_one_is_a_number(tmp_p
 def test_values_that_fall_on_a_missing_code_are_counted(tmp_path):
     source = read(put_spss(tmp_path / "in.sav"))
     ages = [*source.frame["age"][:-2], 98, 98.5]
-    with pytest.warns(
-        UserWarning, match=r"column 'age' has 2 values that '.*out.sav' declares missing; draw"
-    ):
-        write(
-            tmp_path / "out.sav",
-            source.frame.with_columns(pl.Series("age", ages, strict=False)),
-            source=source,
-        )
+    masked = source.frame.with_columns(pl.Series("age", ages, strict=False))
+    with pytest.warns(UserWarning, match=r"column 'age' has 2 values that '.*out.sav' declares missing; dr"):
+        write(tmp_path / "out.sav", masked, source=source)
 
 
 def test_fewer_records_or_columns_have_no_codes_of_others(tmp_path):
@@ -224,17 +217,9 @@ def test_fewer_records_or_columns_have_no_codes_of_others(tmp_path):
         (".sav", ".csv", [f"{CODES} plain missing .*; a .sav file keeps them"]),
         (".dta", ".sav", [f"{CODES} plain missing .*; a .dta file keeps them"]),
         (".dta", ".parquet", [CODES]),
-        (
-            ".dta",
-            ".xpt",
-            ["value labels of columns 'sex', 'age' have no place in .*; a .sav file keeps them"],
-        ),
+        (".dta", ".xpt", ["value labels of columns 'sex', 'age' have no place in .*; a .sav file keeps"]),
         (".xpt", ".dta", []),
-        (
-            ".xpt",
-            ".zsav",
-            ["missing codes of column 'age' become plain missing .*; an .xpt or .dta file keeps"],
-        ),
+        (".xpt", ".zsav", ["missing codes of column 'age' become plain .*; an .xpt or .dta file keeps"]),
     ],
 )
 def test_between_families_what_both_know_is_kept_and_the_rest_is_named(tmp_path, start, end, lost):

@@ -97,12 +97,6 @@ def test_correlated_noise_keeps_exact_relations_and_correlations():
     assert grown == pytest.approx((1 + 0.8**2) * np.cov(values, rowvar=False) / size, abs=0.06)
 
 
-def test_correlated_noise_keeps_the_relations_of_census(census):
-    names = ["PEARNVAL", "POTHVAL", "PTOTVAL"]
-    values = census.select(names).to_numpy()
-    check_relations(values, correlated_noise(values, percent=100, rng=generator(3)))
-
-
 @given(st.integers(3, 40), st.integers(1, 5), st.integers(0, 2**32))
 def test_covariance_root_squares_to_the_covariance(n, p, seed):
     values = generator(seed).normal(size=(n, p)) * 10.0 ** np.arange(-3, p - 3)

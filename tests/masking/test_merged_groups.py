@@ -125,13 +125,13 @@ files = given(
 )
 
 
-@pytest.mark.parametrize("name", GROUPED)
+@pytest.mark.parametrize("name", [*GROUPED, "individual_ranking", "optimal_univariate"])
 @settings(max_examples=30, deadline=None)
 @files
 def test_no_published_value_has_fewer_than_k_contributors(*, name, n, p, k, share, seed):
     values = holes(lines("lognormal", n, p, seed), share, seed)
     values[:k, 0] = np.arange(1, k + 1) / 7
-    masked = sdc.METHODS[name].function(values, k=k, gaps="merge")
+    masked = sdc.METHODS[name].function(values, k=k, **({"gaps": "merge"} if name in GROUPED else {}))
     check_contributors(values, masked, k)
 
 

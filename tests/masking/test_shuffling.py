@@ -245,41 +245,6 @@ def test_the_checks_of_sequential_shuffling_refuse_broken_methods():
     assert fails(check_values_kept, values, np.round(masked, 3))
 
 
-TWO_BINS = np.array([[0.0, 0.0, 0.0], [1.0, 10.0, 1.0], [9.0, 1.0, 2.0], [10.0, 9.0, 11.0]])
-
-
-def outcomes(condition, draws):
-    """Shares of the tables that come out, whatever the order of rows."""
-    rng = generator(11)
-    return Counter(
-        tuple(sorted(map(tuple, sequential_shuffle(TWO_BINS, bins=2, condition=condition, rng=rng).tolist())))
-        for _ in range(draws)
-    )
-
-
-def test_both_conditions_give_every_order_within_bins_the_same_chance():
-    """Bins of two, two and three values: 2*2 * 2*2 * 3*2 orders, fewer as tables because rows have none."""
-    expected = Counter()
-    pairs = [(0, 1), (1, 0)]
-    for a in pairs:
-        for b in pairs:
-            for c in pairs:
-                for d in pairs:
-                    for e in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
-                        x = [[0.0, 1.0][i] for i in a] + [[9.0, 10.0][i] for i in b]
-                        low, high = [[0.0, 1.0][i] for i in c], [[10.0, 9.0][i] for i in d]
-                        y = [low[0], high[0], low[1], high[1]]
-                        z = [[0.0, 1.0, 2.0][i] for i in e] + [11.0]
-                        expected[tuple(sorted(zip(x, y, z, strict=True)))] += 1 / 96
-    draws = 4800
-    for condition in ("simple", "full"):
-        found = outcomes(condition, draws)
-        assert set(found) == set(expected)
-        chi = sum((found[key] - draws * share) ** 2 / (draws * share) for key, share in expected.items())
-        free = len(expected) - 1
-        assert chi < free + 5 * math.sqrt(2 * free)
-
-
 def test_rows_come_in_random_order_and_one_column_is_only_that():
     values = np.arange(400.0)[:, None]
     masked = sequential_shuffle(values, bins=400, rng=generator(1))

@@ -206,6 +206,10 @@ def test_the_rule_counts_tails_and_moves():
     assert SwapParameters(0.1, tails=0.05).window(834) == (41, 75)
     assert SwapParameters(0.0, exclusive=True).window(100) == (0, -1)
     assert SwapParameters(1.0, tails=0.49).window(2) == (0, 2)
+    levelled = [
+        SwapParameters(0.1, tails).window(n)[0] for n, tails in ((100, 0.07), (100, 0.071), (7, 1 / 7))
+    ]
+    assert levelled == [6, 7, 0]  # a rounding error adds no value to a tail
 
 
 def test_equal_values_in_a_tail_stay_what_they_are():
