@@ -43,7 +43,7 @@ def test_spss_codes_are_missing_and_known(tmp_path):
     assert meta.value_labels["sex"] == SEX | {9: "k. A."}
     assert meta.declared["age"] == [{"lo": 98, "hi": 99}, {"lo": -1, "hi": -1}]
     assert (meta.file_label, meta.notes) == ("Umfrage", ("erste Welle", "zweite Welle"))
-    assert (meta.measures["sex"], meta.widths["age"], meta.encoding) == ("nominal", 14, "UTF-8")
+    assert (meta.measures["sex"], meta.widths["age"]) == ("nominal", 14)
 
 
 def test_stata_letters_are_missing_and_known(tmp_path):
@@ -248,29 +248,6 @@ def test_between_families_what_both_know_is_kept_and_the_rest_is_named(tmp_path,
     if {start, end} == {".dta", ".xpt"}:
         case = str.lower if end == ".dta" else str.upper
         assert raw(out)[0]["age"][0] == case("a")
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_other_tables_find_their_way_into_each_format(tmp_path, suffix):
-    frame = pl.DataFrame(
-        {
-            "n": [1, None, 3],
-            "x": [0.1, 1 / 3, None],
-            "big": [2**40, -(2**40), 0],
-            "s": ["日本", None, "a, b"],
-            "yes": [True, None, False],
-            "day": [dt.date(1890, 5, 6), None, dt.date(2020, 2, 29)],
-            "at": [dt.datetime(2001, 2, 3, 4, 5, 6, 250_000), None, None],  # noqa: DTZ001 - local
-            "clock": [dt.time(23, 59, 58), None, dt.time(0)],
-            "none": pl.Series([None, None, None], dtype=pl.Float64),
-        }
-    )
-    write(tmp_path / f"x{suffix}", frame)
-    back = read(tmp_path / f"x{suffix}").frame
-    expected = frame.with_columns(pl.col("s").fill_null(""), pl.col("yes").cast(pl.Int64))
-    assert_frame_equal(back, expected, check_exact=True)
-    kinds = raw(tmp_path / f"x{suffix}")[1]["readstat_variable_types"]
-    assert (kinds["n"], kinds["big"]) == (("int32", "double") if suffix == ".dta" else ("double", "double"))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -100,19 +100,6 @@ def strata():
     return frame(60).with_columns(g=np.array(["x", "y"])[np.arange(60) % 2])
 
 
-@pytest.mark.long
-def test_strata_are_those_of_the_disclosure():
-    data = strata()
-    release = sdc.Microdata(data, by="g").release("rank_swap", p=0.2, entropy=entropy(1), metrics=["linkage"])
-    assert release.disclosure.by == ("g",)
-    again = sdc.evaluate(
-        data, release.data, made_by=release.disclosure, metrics=["linkage"], rows=release.rows
-    )
-    assert again.table.equals(release.evaluation.table)
-    named = sdc.Microdata(data, by="g").evaluate(release, metrics=["linkage"])
-    assert named.table.equals(again.table)
-
-
 STATED = {"method": "rank_swap", "parameters": {"p": 0.2}}
 
 
@@ -124,22 +111,19 @@ def swapped_in_strata():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("more", [{}, {"stratified": True}], ids=["default", "stated"])
-def test_strata_beside_a_method_are_those_of_the_masking(more):
+def test_strata_are_those_of_the_disclosure_and_of_the_method():
     data, release = swapped_in_strata()
-    how = {"rows": release.rows, "metrics": "linkage", "by": "g"}
-    found = called("evaluate", data, release.data, **how, **STATED, **more)
-    assert found.table.equals(release.evaluation.table)
-    assert found.notes == release.evaluation.notes
-
-
-@pytest.mark.long
-def test_strata_of_a_window_come_from_the_data():
-    data, release = swapped_in_strata()
-    how = {"rows": release.rows, "metrics": NEAREST}
+    assert release.disclosure.by == ("g",)
+    how = {"rows": release.rows, "metrics": "linkage"}
     told = called("evaluate", data, release.data, **how, disclosure=release.disclosure)
-    found = called("evaluate", sdc.Microdata(data, by="g"), release.data, **how, window=0.2, stratified=True)
-    assert found.table.equals(told.table)
+    named = sdc.Microdata(data, by="g").evaluate(release, metrics="linkage")
+    stated = [
+        called("evaluate", data, release.data, **how, by="g", **STATED, **more)
+        for more in ({}, {"stratified": True})
+    ]
+    for found in (told, named, *stated):
+        assert found.table.equals(release.evaluation.table)
+        assert found.notes == release.evaluation.notes
 
 
 @pytest.mark.long

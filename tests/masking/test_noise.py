@@ -19,7 +19,7 @@ def test_means_of_the_largest_numbers_do_not_overflow(method):
     np.testing.assert_allclose(masked, [1.45e308, 1.45e308, 2.0, 2.0], rtol=1e-15)
 
 
-@each("name", [*NAMES, "noise", "correlated_noise", "ipso", "copula"])
+@each("name", [*NAMES, "noise", "correlated_noise", "ipso", "copula", "resample", "shuffle"])
 @each("units", [[1e-200, 1.0, 1e200], [1e-300, 1e-170, 1e306]])
 def test_masking_is_the_same_in_every_unit(name, units):
     values = data(60)

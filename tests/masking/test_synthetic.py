@@ -107,15 +107,6 @@ def test_the_first_samples_are_common_to_all_numbers_of_samples():
     assert nearest.max() < 1e-12
 
 
-@pytest.mark.parametrize("size", [*SIZES, 1.5e307])
-def test_resampling_works_at_every_size(size):
-    values = generator().normal(5, 1, (100, 2))
-    plain = resample(values, samples=40, rng=generator(1))
-    np.testing.assert_allclose(
-        resample(values * size, samples=40, rng=generator(1)) / size, plain, rtol=1e-12
-    )
-
-
 # --- information preserving statistical obfuscation ---
 
 

@@ -12,13 +12,6 @@ import numpy as np
 from sdckit.core import checks, randomness, registry
 from sdckit.core.cells import number_values
 from sdckit.core.checks import cells_are_quoted, quoted, warn
-from sdckit.core.registry import (
-    check_group_column,
-    check_parameters,
-    function_options,
-    options_of_columns,
-    parameters_by_stratum,
-)
 from sdckit.core.table import (
     Step,
     Table,
@@ -63,7 +56,7 @@ def apply(
         extra["groups"] = groups
     with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses cells that overflow
         masked: Floats = np.asfortranarray(
-            method.function(values, **function_options(method, options, names), **extra)
+            method.function(values, **registry.function_options(method, options, names), **extra)
         )
     if method.group_size is None and method.keeps_pairing(options) and count_special(masked.T.ravel())[0]:
         # Only methods with groups suppress cells; otherwise a new NaN is inf - inf.
@@ -81,7 +74,12 @@ def enough_present(method: Method, present: int, p: int, options: Mapping[str, A
     """Raise ValueError if there are fewer records with a value, in p columns, than the method needs."""
     if method.group_size is not None:
         needed = options[method.group_size]
-        checks.require_group_size(present, needed, what=what, method=method.name, parameter=method.group_size)
+        if present < needed:
+            fact = (
+                f"{what} has {present} {plural(present, 'record')}, fewer than {method.group_size} = {needed}"
+            )
+            merge = " or merge strata" if what.startswith("stratum") else ""
+            raise ValueError(f"{fact} of {method.name}; lower {method.group_size}{merge}")
     if method.records is not None:
         needed = method.records(dict(options), p)
         checks.require_records(present, needed, what=what, method=method.name)
@@ -211,7 +209,7 @@ def mask_rows(
         if chosen.any():
             part = np.asfortranarray(unit_values(values, units) if rows else values)[:, chosen]
             these = [name for name, used in zip(names, chosen, strict=True) if used]
-            mine = options_of_columns(method, options, these)
+            mine = registry.options_of_columns(method, options, these)
             found = apply(method, part, mine, rng, names=these)
             masked[:, chosen] = found[units] if rows else found
     return masked if method.group_size is None else without_dominated(values, masked, units, options)
@@ -248,7 +246,7 @@ def groups_of(
     No unit holds more than 1/k of a group.
     """
     assert method.groups is not None  # noqa: S101 - checked with the other options
-    given = function_options(method, options, names)
+    given = registry.function_options(method, options, names)
     if units is None:
         return np.asarray(method.groups(values, **given))
     units, k = number_values(units), options[method.group_size or "k"]
@@ -374,8 +372,9 @@ class Job:
                     groups = groups_of(self.method, part, chosen, names, units)
                     numbers[rows] = np.where(groups < 0, -1, groups + numbers.max() + 1)
                 basis = self._basis(stratum, part) if units is None else None
-                given = {"names": names, "units": units, "basis": basis, "groups": groups}
-                masked[rows] = mask_rows(self.method, part, chosen, rng, **given)
+                masked[rows] = mask_rows(
+                    self.method, part, chosen, rng, names=names, units=units, basis=basis, groups=groups
+                )
         checks.require_representable(masked, names, self.method.name)
         return masked, numbers
 
@@ -401,7 +400,7 @@ class Job:
             return on_gaps
         found = []
         for (stratum, rows), chosen in zip(self.data.strata, self.options, strict=True):
-            options = function_options(self.method, chosen, self.data.columns)
+            options = registry.function_options(self.method, chosen, self.data.columns)
             found.append((stratum, self.method.release_notes(self.data.values[rows], options)))
         return on_gaps + notes_by_stratum(found, len(self.options))
 
@@ -484,12 +483,11 @@ def mask_prepared(
 ) -> Masking:
     """Mask prepared data as `mask` does; return the masked table with notes and disclosure record."""
     record = registry.method_named(method)
-    check_parameters(record, parameters)
     digits = checks.checked_decimals(decimals)
     generator = randomness.generator(rng)
     job = _job(record, data, parameters, digits, rules)
     if groups is not None:
-        check_group_column(record, groups, job.table.names)
+        registry.check_group_column(record, groups, job.table.names)
     with track("masking", 1.0) as report:
         report(0.0, MASKING)
         masked, numbers = job.masked(generator, numbered=groups is not None)
@@ -535,7 +533,7 @@ def _job(
 ) -> Job:
     """Return the `Job` for a request after checking its parameters and edit rules against the data."""
     strata = [name for name, _ in data.strata]
-    options = parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
+    options = registry.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
     require_whole_units(data)
     edits = edits_of(rules, data)
     ruled = () if edits is None else edits.rules.columns

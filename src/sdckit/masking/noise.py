@@ -685,6 +685,7 @@ TING = (
     "Ting, Fienberg & Trottini 2008, Random orthogonal matrix masking methodology for microdata release, "
     "International Journal of Information and Computer Security 2"
 )
+SHARES = tuple(step / 20 for step in range(1, 21))
 BLOCK = 100  # fewest records that are rotated together: the work per record grows with its square
 TINY = 1e-300  # keeps a length from being 0
 BATCH = 32  # blocks at a time: their matrices stay in the cache
@@ -747,7 +748,7 @@ def _law_of_moment_preserving_noise(options: dict[str, Any], values: Floats) -> 
             "share of noise in each value's standard deviation",
             low=0,
             high=1,
-            grid=tuple(step / 20 for step in range(1, 21)),
+            grid=SHARES,
         ),
     ),
     keeps=("means and covariances (complete data)", "linear relations between variables (complete data)"),

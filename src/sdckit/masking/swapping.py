@@ -239,6 +239,8 @@ def swap_by_moves(ordered: Floats, moves: Ints) -> None:
         above[other], below[other + 1] = other + 1, other
 
 
+MOVES = tuple(i / 1000 for i in range(1, 301))  # as shares of the records
+BOUNDS = ("inclusive", "exclusive")
 QUANTILES = 100_001  # points between which the distribution of noisy places is taken as linear
 
 
@@ -290,24 +292,12 @@ def values_of_all(options: Mapping[str, Any]) -> str | None:
     colour="pink",
     parameters=(
         Parameter(
-            "p",
-            float,
-            0.05,
-            "largest move in ranks, as a share of the records",
-            low=0,
-            high=1,
-            grid=tuple(i / 1000 for i in range(1, 301)),
+            "p", float, 0.05, "largest move in ranks, as a share of the records", low=0, high=1, grid=MOVES
         ),
         Parameter(
             "tails", float, 0.0, "share at each end replaced by its mean and not swapped", low=0, high=0.49
         ),
-        Parameter(
-            "bound",
-            str,
-            "inclusive",
-            "whether the largest move itself is allowed",
-            choices=("inclusive", "exclusive"),
-        ),
+        Parameter("bound", str, "inclusive", "whether the largest move itself is allowed", choices=BOUNDS),
         Parameter("start", str, "lowest", "the value that swaps first", choices=("lowest", "highest")),
         Parameter(
             "r0",

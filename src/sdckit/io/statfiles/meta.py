@@ -192,7 +192,7 @@ class Meta:
         The program it comes from.
     labels, value_labels
         What a column means, and what its values mean; a letter stands for a missing code of Stata or SAS.
-    formats, informats, measures, widths, alignments
+    formats, informats, measures, widths
         How the program shows a column: only for files of the same family.
     kinds, storage
         How a column is stored (int8 to int32, float, double or string), and in how many bytes.
@@ -204,7 +204,7 @@ class Meta:
         The stored numbers of columns that are shown as dates or times.
     labelled
         The numeric columns of which every value has a label: categories.
-    file_label, table_name, notes, encoding, response_sets
+    file_label, table_name, notes, response_sets
         Metadata of the file as a whole; of SPSS's multiple response sets, their names.
     """
 
@@ -215,7 +215,6 @@ class Meta:
     informats: dict[str, str] = field(default_factory=dict)
     measures: dict[str, str] = field(default_factory=dict)
     widths: dict[str, int] = field(default_factory=dict)
-    alignments: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     storage: dict[str, int] = field(default_factory=dict)
     declared: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -225,7 +224,6 @@ class Meta:
     file_label: str | None = None
     table_name: str | None = None
     notes: tuple[str, ...] = ()
-    encoding: str | None = None
     response_sets: tuple[str, ...] = ()
 
     def take(self, rows: NDArray[np.int64], columns: Collection[str]) -> Meta:
