@@ -17,33 +17,6 @@ SHAPES = sorted(set(EVERY_SHAPE) - {"clusters", "huge and tiny"})
 # --- the same groups as the slow twin ---
 
 
-@each("name", SHAPES)
-@each(("n", "p", "k"), [(7, 2, 3), (64, 1, 2), (130, 4, 3), (300, 13, 5), (257, 2, 50)])
-def test_mdav_forms_the_twins_groups(name, n, p, k):
-    values = lines(name, n, p, seed=n)
-    np.testing.assert_array_equal(mdav_groups(values, k), naive.mdav_groups(values, k))
-
-
-@pytest.mark.parametrize(("name", "p", "k"), [("normal", 4, 3), ("integers", 2, 7), ("lognormal", 13, 10)])
-def test_mdav_forms_the_twins_groups_in_larger_files(name, p, k):
-    values = lines(name, 2000, p, seed=5)
-    np.testing.assert_array_equal(mdav_groups(values, k), naive.mdav_groups(values, k))
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    name=st.sampled_from(sorted(SHAPES)),
-    n=st.integers(1, 150),
-    p=st.sampled_from([1, 2, 4, 13]),
-    k=st.integers(1, 50),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_mdav_forms_the_twins_groups_on_any_file(name, n, p, k, seed):
-    values = lines(name, n, p, seed)
-    k = min(k, n)
-    np.testing.assert_array_equal(mdav_groups(values, k), naive.mdav_groups(values, k))
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     name=st.sampled_from(sorted(SHAPES)),
@@ -106,12 +79,6 @@ def test_mdav_by_hand():
     np.testing.assert_array_equal(mdav(values, k=3).ravel(), [11.5, 1, 1, 11.5, 11.5, 1, 11.5])
 
 
-@pytest.mark.parametrize("power", [-900, 900])
-def test_mdav_groups_huge_and_tiny_values_alike(power):
-    values = lines("normal", 100, 3, seed=8)
-    np.testing.assert_array_equal(mdav_groups(np.ldexp(values, power), 3), mdav_groups(values, 3))
-
-
 def test_records_without_values_stay_out():
     values = holes(lines("normal", 30, 3, seed=4), 0.1)
     values[[3, 17]] = np.nan
@@ -146,16 +113,6 @@ def test_methods_leave_their_input_alone():
     individual_ranking(values, k=3)
     np.testing.assert_array_equal(values, before)
     assert mdav(values, k=1) is not values
-
-
-def test_heap_keeps_the_smallest_of_many():
-    rng = np.random.default_rng(0)
-    distances = rng.integers(0, 40, 500).astype(float)
-    near, group = np.full(20, np.inf), np.full(20, 500)
-    for row in rng.permutation(500):
-        if (distances[row], row) < (near[0], group[0]):
-            state.replace_largest(near, group, 20, distances[row], row)
-    np.testing.assert_array_equal(np.sort(group), np.sort(np.lexsort((np.arange(500), distances))[:20]))
 
 
 # --- published figures ---
