@@ -481,8 +481,9 @@ def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -
     >>> individual_ranking(np.array([[5.0], [1.0], [9.0], [2.0], [8.0]]), k=2).ravel()
     array([7.33333333, 1.5       , 7.33333333, 1.5       , 7.33333333])
     """
-    starts = lambda ordered: np.arange(len(ordered) // k) * k  # noqa: E731
-    return mask_by_column(values, k, starts, aggregate, what="individual ranking")
+    return mask_by_column(
+        values, k, lambda ordered: np.arange(len(ordered) // k) * k, aggregate, what="individual ranking"
+    )
 
 
 class VmdavState(NamedTuple):

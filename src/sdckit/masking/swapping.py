@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Stated
     from sdckit.kernels.draws import UniformSequence
 
-
-if TYPE_CHECKING:
     Uniforms = np.random.Generator | UniformSequence
 
 Words = npt.NDArray[np.uint64]  # one bit per rank, set once its value has been swapped
