@@ -23,7 +23,6 @@ PLANS = {  # which methods to try is what a plan says
     "src/sdckit/paper/design.py",
     "benchmarks/secret_draws.py",
     "benchmarks/estimates.py",
-    "tools/estimates_choice.py",
     "tools/estimates_coverage.py",
 }
 

@@ -4,9 +4,6 @@ import numpy as np
 import polars as pl
 
 FIRMS, MONTHS = 341, 12
-RULE = "sales = food + tools + books + other +- 2"
-ESTIMATES = ["total(sales) by state", "model: log(profit) ~ log(sales)"]
-KEY = ["firm", "month"]
 
 
 def firm_panel():
