@@ -11,8 +11,8 @@ from calls import called
 from cases import few
 from engine_files import NUMBER, case
 from sdckit.core.registry import METRICS
-from sdckit.engines import compare as measure_ranks
 from sdckit.engines import local, opening
+from sdckit.engines import plan as measure_ranks
 from sdckit.engines import spark as spark_engine
 
 PLACE = ["metric", "variable", "stratum"]

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from block_transport import BlockTransport
-from sdckit.engines import compare as measuring
-from sdckit.engines.compare import measure_ranks
-from sdckit.engines.plan import Wanted
+from sdckit.engines import plan as measuring
+from sdckit.engines.plan import Wanted, measure_ranks
 from sdckit.engines.transport import Piece
 from sdckit.kernels.ranks import AlignedColumn, OrderedColumn, WeightedRanks, distance, mean_cross_gap
 from sdckit.metrics.blocks import couple_quantiles, distribution_gap

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import re
 import secrets
@@ -13,7 +12,6 @@ import sys
 import tempfile
 import threading
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 import narwhals as nw
@@ -31,7 +29,6 @@ import polars as pl
 
 from sdckit.core.checks import quoted
 from sdckit.core.table import Table, replaced_series
-from sdckit.engines.transport import Letter, messages_in_order, pack, unpack
 from sdckit.io.atomic import (
     POLARS_ERRORS,
     atomic,
@@ -47,13 +44,12 @@ from sdckit.io.cell_types import damaged_error
 from sdckit.io.csv_table import check_column_names
 from sdckit.io.files import Source, explain_read_errors
 from sdckit.io.formats import PARQUET_SUFFIXES
-from sdckit.io.memory import BEYOND_MEMORY, memory_text, require_memory
+from sdckit.io.memory import BEYOND_MEMORY, require_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sdckit.arrays import Floats
-    from sdckit.engines.transport import Message
     from sdckit.io.atomic import AnyPath
     from sdckit.io.formats import Dialect
 
@@ -308,110 +304,6 @@ def choose_engine(paths: Sequence[Any], memory: int) -> Literal["memory", "local
     files = find_files(given)
     needed = files.rows * len(files.table.numeric_names) * EVALUATE_BYTES
     return "memory" if needed <= memory else "local"
-
-
-WRITE_BYTES = 1 << 20  # smaller messages are written together
-FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-
-
-class SpillFolder:
-    """A private folder inside `scratch`, made when it is first needed and removed after the `with` block."""
-
-    def __init__(self, scratch: Path) -> None:
-        self.scratch = scratch
-        self._made: Path | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def path(self) -> Path:
-        """The folder, which is made now if it does not exist."""
-        with self._lock:
-            if self._made is None:
-                self._made = Path(tempfile.mkdtemp(prefix="sdckit-", dir=self.scratch))
-        return self._made
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._made is not None:
-            shutil.rmtree(self._made, ignore_errors=True)
-
-
-class MessageStore:
-    """Messages for the buckets of one stage, added by any thread and taken bucket by bucket.
-
-    Messages are held in memory up to `limit` bytes; then all of them are appended to one file a bucket.
-    """
-
-    def __init__(self, folder: SpillFolder, name: str, limit: int) -> None:
-        self.folder, self.name, self.limit = folder, name, limit
-        self.sizes: dict[int, int] = defaultdict(int)  # bytes of each bucket's messages
-        self.rows: dict[int, int] = defaultdict(int)  # length of the longest array of each message, added up
-        self.senders, self.finished = 1, 0  # blocks or buckets that add messages; those that did
-        self._held: dict[int, list[bytearray]] = defaultdict(list)
-        self._held_bytes = 0
-        self.written: bool = False  # whether messages were written to files
-        self._lock = threading.Lock()
-
-    @property
-    def buckets(self) -> list[int]:
-        """Numbers of the buckets that messages were added for."""
-        return sorted(self.sizes)
-
-    def add(self, origin: int, messages: Iterable[Message]) -> None:
-        """Add the messages of a block or bucket."""
-        for place, message in enumerate(messages):
-            packed = pack(Letter(origin, place, message))
-            with self._lock:
-                self.sizes[message.bucket] += len(packed)
-                self.rows[message.bucket] += max((len(array) for array in message.arrays), default=0)
-                self._held[message.bucket].append(packed)
-                self._held_bytes += len(packed)
-                if self._held_bytes > self.limit:
-                    self._write()
-        with self._lock:
-            self.finished += 1
-
-    def take(self, bucket: int) -> list[Message]:
-        """Return the messages of a bucket in the order of their origin, and forget them."""
-        with self._lock:
-            held = self._held.pop(bucket, [])
-            self._held_bytes -= sum(map(len, held))
-        letters = [letter for packed in held for letter in unpack(packed)]
-        file = self._file(bucket) if self.written else None
-        if file is not None and file.exists():
-            letters += unpack(np.fromfile(file, np.uint8))
-            file.unlink()  # its space is needed by the next stage
-        return messages_in_order(letters)
-
-    def _file(self, bucket: int) -> Path:
-        """Return the path of the file of a bucket."""
-        return self.folder.path / f"{self.name}-{bucket}"
-
-    def _write(self) -> None:
-        """Append all messages that are held in memory to the files of their buckets."""
-        self.written = True
-        try:
-            for bucket, packed in self._held.items():
-                with self._file(bucket).open("ab", buffering=WRITE_BYTES) as file:
-                    file.writelines(packed)
-        except OSError as error:
-            raise self._write_error(error) from error
-        self._held.clear()
-        self._held_bytes = 0
-        return_freed_memory()  # else stages would come on top of it
-
-    def _write_error(self, error: OSError) -> OSError:
-        """Return a one-line error for a full disk, with the space that is needed; other errors unchanged."""
-        if error.errno not in FULL:
-            return error
-        needed = sum(self.sizes.values()) * self.senders / max(self.finished, 1)
-        reason = (error.strerror or "no space left").lower()
-        return OSError(
-            f"could not write intermediate files to '{self.folder.scratch}': {reason}; about "
-            f"{memory_text(needed)} are needed: free some space or name another folder with scratch="
-        )
 
 
 def checked_scratch(scratch: AnyPath | None) -> Path:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,21 +21,8 @@ from sdckit.core.roles import OPTIONS, resolve_roles, warn_of_masked_weights, wa
 from sdckit.core.table import Table, fewest_decimals, is_path, is_spark_frame
 from sdckit.core.text import plural
 from sdckit.engines.files import Output, PartWriter, published_type, required_schema
-from sdckit.engines.group_masking import (
-    AverageRuns,
-    GroupRecords,
-    ReturnSwapped,
-    Runs,
-    SendRecords,
-    SendRuns,
-    SendValues,
-    Swap,
-    SwapValues,
-    find_blocks,
-    find_buckets,
-    with_codes,
-)
-from sdckit.engines.opening import aligned_files, transport_on, with_columns_of_array
+from sdckit.engines.group_masking import RankMasking, Runs, Swap, find_blocks, find_buckets, with_codes
+from sdckit.engines.opening import aligned_files, require_unique_key, transport_on, with_columns_of_array
 from sdckit.engines.row_parts import (
     Finish,
     FinishCounts,
@@ -45,13 +32,11 @@ from sdckit.engines.row_parts import (
     count_columns,
     declared_rules,
     finish_parts,
-    matrix_of,
     rule_columns,
-    strata_in,
     with_products,
 )
 from sdckit.engines.source import Source
-from sdckit.engines.transport import merged
+from sdckit.engines.transport import matrix_of, merged, strata_in
 from sdckit.kernels.draws import CellDraws, entropy_bytes
 from sdckit.masking.disclosure import Disclosure
 from sdckit.masking.mask_table import (
@@ -74,7 +59,7 @@ if TYPE_CHECKING:
     from sdckit.core.roles import Roles
     from sdckit.engines.opening import Settings
     from sdckit.engines.row_parts import Counts
-    from sdckit.engines.transport import Block, Stage, Transport
+    from sdckit.engines.transport import Block, Transport
     from sdckit.rules.rules import Rules
 
 
@@ -155,81 +140,43 @@ class MaskJob:
         """Return the facts on each stratum that the method needs, by further scans."""
         columns = [found.whole(nonzero=self.plan.nonzero) for found in counts]
         if self.plan.needs in ("squares", "products"):
-            return with_products(self.transport, self.names, columns, self.plan)
+            return with_products(self.transport, self.names, columns, full=self.plan.needs == "products")
         if self.plan.needs == "codes":
             return with_codes(self.transport, self.names, columns, self.function_options())
         return columns
 
     def run(self, columns: Sequence[WholeColumns], finish: Finish) -> tuple[FinishCounts, list[list[str]]]:
         """Mask, finish and write all rows; return what was counted, and notes for each stratum."""
-        given = self.function_options()
-        notes = [self.plan.notes(one, chosen) for one, chosen in zip(columns, given, strict=True)]
+        notes = [*map(self.plan.notes, columns, self.function_options())]
         if self.plan.how == "cells":
-            return self._mask_cells(columns, finish), notes
-        if self.plan.how == "ranks":
-            return self._mask_ranks(columns, finish), notes
-        counts, more = self._mask_groups(columns, finish)
-        return counts, [a + b for a, b in zip(notes, more, strict=True)]
-
-    def _mask_cells(self, columns: Sequence[WholeColumns], finish: Finish) -> FinishCounts:
-        """Mask each block of rows by the method's own function."""
-        bases = tuple(self.plan.basis(one, chosen) for one, chosen in zip(columns, self.options, strict=True))
-        task = MaskBlock(self.method, self.names, self.options, bases, self.draws, finish)
-        return reduce(merged, self.transport.scan(task, finish.reads, step="masking"))
-
-    def _parts(self) -> RowParts:
-        """Return the parts of rows that are written by one task each."""
-        return RowParts.of(self.transport.rows, len(self.names), self.transport.bucket_rows)
-
-    def _mask_ranks(self, columns: Sequence[WholeColumns], finish: Finish) -> FinishCounts:
-        """Mask by ranks: swap the values of ranks, or average runs of them."""
-        p, parts = len(self.names), self._parts()
+            bases = tuple(map(self.plan.basis, columns, self.options))
+            task = MaskBlock(self.method, self.names, self.options, bases, self.draws, finish)
+            return reduce(merged, self.transport.scan(task, finish.reads, step="masking")), notes
+        p, largest = len(self.names), self.transport.bucket_rows
+        parts = RowParts.of(self.transport.rows, p, largest)
+        last = FinishPart(finish, parts)
+        if self.plan.how == "groups":
+            groups, more = find_blocks(self.transport, self.names, columns, self.method, self.options)
+            done = finish_parts(self.transport, groups.send, [partial(groups.group, parts)], last)
+            return done, [a + b for a, b in zip(notes, more, strict=True)]
         sizes = [int(n) for one in columns for n in one.seen]
-        largest = max(1, int(ROOM * self.transport.bucket_rows))
         with track("masking", 1.0) as report:
             report(0.0, CUTTING)
-            buckets = find_buckets(self.transport, self.names, sizes, largest)
-            swaps, runs = self._swaps(sizes), self._runs(sizes)
-            skipped = frozenset(piece for piece, run in runs.items() if run.n < run.k)
-            first = SendValues(self.names, buckets, parts, skipped, swaps)
-            stages: list[Stage] = [SendRuns(buckets, runs), AverageRuns(buckets, parts, runs, p)]
-            if swaps:
-                stages = [SwapValues(buckets), ReturnSwapped(buckets, parts, p)]
+            buckets = find_buckets(self.transport, self.names, sizes, max(1, int(ROOM * largest)))
+            pieces = {piece: self._by_ranks(n, *divmod(piece, p)) for piece, n in enumerate(sizes)}
+            enough = {piece: one for piece, one in pieces.items() if isinstance(one, Swap) or one.n >= one.k}
+            ranks = RankMasking(self.names, buckets, parts, enough)
             report(CUTTING, 1.0 - CUTTING)
-            return finish_parts(self.transport, first, stages, FinishPart(finish, parts))
+            return finish_parts(self.transport, ranks.send_values, ranks.stages, last), notes
 
-    def _swaps(self, sizes: Sequence[int]) -> dict[int, Swap]:
-        """Return the swapping of each piece; none for a method that draws nothing."""
+    def _by_ranks(self, n: int, stratum: int, column: int) -> Swap | Runs:
+        """Return how n values of a column within a stratum are masked by their ranks."""
+        options = self.options[stratum]
         if not self.method.random:
-            return {}
-        found, p = {}, len(self.names)
-        for piece, n in enumerate(sizes):
-            stratum, column = divmod(piece, p)
-            chosen = swap_parameters(**self.options[stratum])
-            draws = self.draws.in_stream(FIRST_STRATUM + stratum).of_column(column)
-            found[piece] = Swap(n, chosen.window(n)[1], chosen.downwards, draws)
-        return found
-
-    def _runs(self, sizes: Sequence[int]) -> dict[int, Runs]:
-        """Return the runs of ranks of each piece; none for a method that draws."""
-        if self.method.random:
-            return {}
-        p = len(self.names)
-        chosen = [self.options[piece // p] for piece in range(len(sizes))]
-        return {
-            piece: Runs(n, one["k"], one["aggregate"])
-            for piece, (n, one) in enumerate(zip(sizes, chosen, strict=True))
-        }
-
-    def _mask_groups(
-        self, columns: Sequence[WholeColumns], finish: Finish
-    ) -> tuple[FinishCounts, list[list[str]]]:
-        """Mask by groups that are formed within blocks of similar records."""
-        blocks, notes = find_blocks(self.transport, self.names, columns, self.method, self.options)
-        parts = self._parts()
-        first = SendRecords(self.names, blocks)
-        stage = GroupRecords(self.method, self.names, self.options, blocks, parts)
-        return finish_parts(self.transport, first, [stage], FinishPart(finish, parts)), notes
+            return Runs(n, options["k"], options["aggregate"])
+        chosen = swap_parameters(**options)
+        draws = self.draws.in_stream(FIRST_STRATUM + stratum).of_column(column)
+        return Swap(n, chosen.window(n)[1], chosen.downwards, draws)
 
 
 COUNTING = 0.2  # share of the progress at which masking begins
@@ -302,12 +249,16 @@ def mask_files(
         Method, parameters, columns or rules cannot be used; see the text.
     """
     record = registry.method_named(method)
-    _require_in_blocks(record)
+    if record.in_blocks is None:
+        able = ", ".join(one.name for one in METHODS.values() if one.in_blocks is not None)
+        raise ValueError(f"{record.name} needs the whole file in memory; methods that do not: {able}")
     check_parameters(record, parameters or {})
     digits = checks.checked_decimals(decimals)
     draws = cell_draws(rng)
     given = {name: value for name, value in (roles or {}).items() if value is not None}
-    _refuse_memory_roles(given)
+    for role in IN_MEMORY:
+        if role in given:
+            raise ValueError(f"{role} works in memory only; leave it out, or mask a file that fits there")
     target = Output(Path(output), overwrite)
     source, found = _source_with_roles(data, given)
     target.check(source.original.paths)
@@ -349,20 +300,6 @@ def cell_draws(rng: Any) -> CellDraws:
     if isinstance(rng, np.random.Generator):
         return CellDraws.of(generator.bytes(32))
     return CellDraws.of(entropy_bytes(int(rng)))
-
-
-def _require_in_blocks(method: Method) -> None:
-    """Raise ValueError for a method that needs the whole file at once, with those that do not."""
-    if method.in_blocks is None:
-        able = ", ".join(one.name for one in METHODS.values() if one.in_blocks is not None)
-        raise ValueError(f"{method.name} needs the whole file in memory; methods that do not: {able}")
-
-
-def _refuse_memory_roles(given: Mapping[str, Any]) -> None:
-    """Raise ValueError for a role that only works in memory."""
-    for role in IN_MEMORY:
-        if role in given:
-            raise ValueError(f"{role} works in memory only; leave it out, or mask a file that fits there")
 
 
 def _source_with_roles(data: Any, given: Mapping[str, Any]) -> tuple[Source, Roles]:
@@ -512,7 +449,7 @@ def mask_on_engine(
         def transport(source: Source) -> Transport:
             """Return the engine of a source, once its key is known to be unique."""
             if checking:
-                _require_unique_key(settings, source, options["key"], scratch)
+                require_unique_key(source.original, options["key"], scratch, memory=settings.memory)
             report(checking, 1.0 - checking, "masking")
             return transport_on(settings, source, scratch)
 
@@ -527,13 +464,6 @@ def mask_on_engine(
             parameters=given,
             measure=measure,
         )
-
-
-def _require_unique_key(settings: Settings, source: Source, key: Any, scratch: Path) -> None:
-    """Raise ValueError if a key of the data to be masked is missing or repeats."""
-    from sdckit.engines.opening import require_unique_key  # noqa: PLC0415 - only with a key
-
-    require_unique_key(source.original, key, scratch, memory=settings.memory)
 
 
 def _masked_frame(settings: Settings, data: Any, method: str, options: Mapping[str, Any]) -> Any:

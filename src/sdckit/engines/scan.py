@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.engines.transport import merged
+from sdckit.engines.transport import merged, places_by_number
 from sdckit.kernels.sums import spread_of_sums
 from sdckit.metrics.blocks import (
     ALL,
@@ -81,8 +81,8 @@ class ColumnMoments:
         power = np.where(self.count == 0, other.power, self.power)
         power = np.where((self.count > 0) & (other.count > 0), np.maximum(power, other.power), power)
         ours, theirs = self._in_unit(power), other._in_unit(power)
-        origin = np.where(self.count > 0, ours.origin, theirs.origin)
-        first, second = ((part.origin - origin) + part.offset for part in (ours, theirs))
+        origin = np.where(self.count > 0, ours[0], theirs[0])
+        first, second = ((begin - origin) + offset for begin, offset, _ in (ours, theirs))
         first = np.where(self.count > 0, first, second)
         second = np.where(other.count > 0, second, first)
         weight = self.weight + other.weight
@@ -93,27 +93,16 @@ class ColumnMoments:
             weight=weight,
             origin=origin,
             offset=first + gap * share,
-            squares=ours.squares + theirs.squares + gap * gap * share * self.weight,
+            squares=ours[2] + theirs[2] + gap * gap * share * self.weight,
             power=power,
             low=np.minimum(self.low, other.low),
             high=np.maximum(self.high, other.high),
         )
 
-    def _in_unit(self, power: NDArray[np.int32]) -> ColumnMoments:
-        """Return the same moments in units of other powers of two."""
-        if np.array_equal(power, self.power):
-            return self
+    def _in_unit(self, power: NDArray[np.int32]) -> tuple[Floats, Floats, Floats]:
+        """Return origin, offset and squares in units of other powers of two."""
         up = self.power - power
-        return ColumnMoments(
-            self.count,
-            self.weight,
-            np.ldexp(self.origin, up),
-            np.ldexp(self.offset, up),
-            np.ldexp(self.squares, 2 * up),
-            power,
-            self.low,
-            self.high,
-        )
+        return np.ldexp(self.origin, up), np.ldexp(self.offset, up), np.ldexp(self.squares, 2 * up)
 
     @property
     def means(self) -> Floats:
@@ -213,46 +202,24 @@ class ScanTotals:
         return np.where(self.original.count > 1, self.original.spreads(weighted=weighted), np.nan)
 
 
-@dataclass(frozen=True)
-class Scan:
-    """Task that returns the totals of a block by stratum; those of all strata together are the file's."""
-
-    variables: tuple[str, ...]
-
-    def __call__(self, block: Block) -> dict[Group, ScanTotals]:
-        """Return the totals of each stratum of the block; of the whole block without strata."""
-        return {
-            group: ScanTotals.of(x, y, weights) for group, x, y, weights in _groups(block, self.variables)
-        }
-
-
-def stacked(block: Block, variables: Sequence[str]) -> tuple[Floats, Floats]:
-    """Return the variables of both files as matrices with one row per variable."""
-    shape = (len(variables), block.rows)
-    x, y = (
-        np.array([columns[name] for name in variables], np.float64).reshape(shape)
-        for columns in (block.original, block.masked)
-    )
-    return x, y
+def scan_block(variables: Sequence[str], block: Block) -> dict[Group, ScanTotals]:
+    """Return the totals of each stratum of a block, which together are the file's; of all without strata."""
+    return {
+        group: ScanTotals.of(x, y, weights)
+        for group, x, y, weights in _groups(block, variables)
+        if group is not None or block.strata is None
+    }
 
 
 def _groups(block: Block, variables: Sequence[str]) -> Iterator[tuple[Group, Floats, Floats, Floats | None]]:
-    """Yield stratum, both matrices and weights of each stratum in the block; the block without strata."""
-    x, y = stacked(block, variables)
-    if block.strata is None:
-        yield None, x, y, block.weights
-        return
-    for stratum, rows in rows_by_stratum(block.strata):
+    """Yield both matrices, with one row per variable, and weights of a block (None) and of each stratum."""
+    x, y = (
+        np.array([columns[name] for name in variables], np.float64).reshape(len(variables), block.rows)
+        for columns in (block.original, block.masked)
+    )
+    yield None, x, y, block.weights
+    for stratum, rows in () if block.strata is None else places_by_number(block.strata):
         yield stratum, x[:, rows], y[:, rows], None if block.weights is None else block.weights[rows]
-
-
-def rows_by_stratum(strata: Ints) -> Iterator[tuple[int, Ints]]:
-    """Yield each stratum number that occurs, in ascending order, and its rows."""
-    order = np.argsort(strata, kind="stable")
-    numbers, begins = np.unique(strata[order], return_index=True)
-    ends = [*begins[1:].tolist(), order.size]
-    for number, begin, end in zip(numbers.tolist(), begins.tolist(), ends, strict=False):
-        yield number, order[begin:end]
 
 
 def merge_scans(blocks: Sequence[Mapping[Group, ScanTotals]]) -> dict[Group, ScanTotals]:
@@ -331,19 +298,24 @@ class SecondScan:
 
     def __call__(self, block: Block) -> dict[Group, DetailTotals]:
         """Return the details of the block and of each of its strata."""
-        x, y = stacked(block, self.variables)
-        found: dict[Group, DetailTotals] = {None: self._details(x, y, block.weights, self.bases[None])}
-        for stratum, rows in rows_by_stratum(block.strata) if block.strata is not None else ():
-            weights = None if block.weights is None else block.weights[rows]
-            found[stratum] = self._details(x[:, rows], y[:, rows], weights, self.bases[stratum])
-        return found
+        return {
+            group: self._details(x, y, weights, self.bases[group])
+            for group, x, y, weights in _groups(block, self.variables)
+        }
 
     def _details(self, x: Floats, y: Floats, weights: Floats | None, basis: Basis) -> DetailTotals:
         """Return the details of the records of one group."""
-        columns = list(_shared_cells(x, y, weights, basis))
+        columns = []
+        for j, rows in enumerate(~(np.isnan(x) | np.isnan(y))):
+            shares = None if weights is None else weights[rows]
+            spread, scale = float(basis.spreads[j]), float(basis.scales[j])
+            columns.append(VariablePair(x[j, rows], y[j, rows], shares, spread, scale))
         units = {"spread": basis.spreads, "raw": np.ones(len(columns))}
+        complete = np.asarray(~(np.isnan(x) | np.isnan(y)).any(0))
+        files = ((x, basis.totals.complete_original), (y, basis.totals.complete_masked))
+        first, second = (_normed(*one, complete) for one in files) if self.products else (None, None)
         return DetailTotals(
-            {unit: _arctan_sums(columns, units[unit]) for unit in self.units},
+            {unit: np.array([*map(_arctan_sum, columns, units[unit])]) for unit in self.units},
             np.array([_unrelated_squares(column, j, basis) for j, column in enumerate(columns)]),
             [_bins(column, edges) for column, edges in zip(columns, basis.edges, strict=True)],
             {
@@ -353,23 +325,13 @@ class SecondScan:
                 ]
                 for cost in self.costs
             },
-            _products(x, y, basis.totals) if self.products else None,
+            None if first is None or second is None else (first, second),
         )
 
 
-def _shared_cells(x: Floats, y: Floats, weights: Floats | None, basis: Basis) -> Iterator[VariablePair]:
-    """Yield the cells of each variable that both files have."""
-    for j in range(len(x)):
-        rows = ~np.isnan(x[j]) & ~np.isnan(y[j])
-        shares = None if weights is None else weights[rows]
-        yield VariablePair(x[j, rows], y[j, rows], shares, float(basis.spreads[j]), float(basis.scales[j]))
-
-
-def _arctan_sums(columns: Sequence[VariablePair], units: Floats) -> Floats:
-    """Return the sum of bounded changes of each variable; 0 where its unit is NaN."""
-    return np.array(
-        [0.0 if np.isnan(unit) else one.arctan_sum(unit) for one, unit in zip(columns, units, strict=True)]
-    )
+def _arctan_sum(column: VariablePair, unit: float) -> float:
+    """Return the sum of bounded changes of a variable; 0 where its unit is NaN."""
+    return 0.0 if np.isnan(unit) else column.arctan_sum(unit)
 
 
 def _unrelated_squares(column: VariablePair, j: int, basis: Basis) -> float:
@@ -388,16 +350,7 @@ def _bins(column: VariablePair, edges: Floats | None) -> tuple[Floats, Floats] |
     return bin_weights(column.x, edges, column.weights), bin_weights(column.y, edges, column.weights)
 
 
-def _products(x: Floats, y: Floats, totals: ScanTotals) -> tuple[Floats, Floats]:
-    """Return the sums of normed products of both files over the complete records of a block."""
-    complete = np.asarray(~(np.isnan(x) | np.isnan(y)).any(0))
-    return (
-        _normed(x, complete, totals.complete_original),
-        _normed(y, complete, totals.complete_masked),
-    )
-
-
-def _normed(values: Floats, complete: Bools, moments: ColumnMoments) -> Floats:
+def _normed(values: Floats, moments: ColumnMoments, complete: Bools) -> Floats:
     """Return the sums of products of one file's deviations from its means, divided by their norms."""
     scaled = np.ldexp(values[:, complete], -moments.power[:, None])
     centred = (scaled - moments.origin[:, None]) - moments.offset[:, None]
