@@ -17,10 +17,9 @@ from sdckit.engines.local import LocalTransport, Workers, memory_for_rows
 from sdckit.engines.source import Source
 from sdckit.engines.transport import Message, Reads
 from sdckit.progress import reported_to
-from toy_ranks import Count, RankX, SendByX, SumGaps
+from spark_toy_ranks import READS, Count, by_numpy, tasks
 
 N = 4000
-READS = Reads(("x",), ("y",))
 SMALL = 20_000  # bytes of messages in memory, so that the rest goes to files
 
 
@@ -42,20 +41,8 @@ def transport_of(path, scratch, *, block_rows=500, held=SMALL, threads=3):
 
 def rank_gaps(transport, cuts):
     """Return the sum of rank differences by bucket, in two exchanges."""
-    counts = np.sum(transport.scan(Count(cuts), READS, step="counting"), axis=0)
-    starts = np.cumsum(counts, axis=1) - counts
-    return transport.exchange(
-        SendByX(cuts), READS, [RankX(starts[0], cuts)], SumGaps(starts[1]), step="ranking"
-    )
-
-
-def expected_gaps(path):
-    """Return the same sum from two sorts of the whole file."""
-    x, y = pl.read_parquet(path).to_numpy().T
-    first = np.argsort(np.argsort(x, kind="stable"))
-    second = np.empty(N, np.int64)
-    second[np.lexsort((first, y))] = np.arange(N)
-    return int(np.abs(first - second).sum())
+    first, stage, last = tasks(cuts, transport.scan(Count(cuts), READS, step="counting"))
+    return transport.exchange(first, READS, [stage], last, step="ranking")
 
 
 @pytest.mark.parametrize("held", [0, SMALL, 10**8])
@@ -64,7 +51,7 @@ def test_ranks_from_two_exchanges_are_those_of_two_sorts(path, tmp_path, block_r
     transport = transport_of(path, tmp_path, block_rows=block_rows, held=held)
     cuts = np.array([-9.0, -1.0, 0.0, 0.0, 0.5, 0.51, 7.0])  # buckets that are heavy, tiny and empty
     found = rank_gaps(transport, cuts)
-    assert sum(found.values()) == expected_gaps(path)
+    assert sum(gaps for gaps, _ in found.values()) == by_numpy(*pl.read_parquet(path).to_numpy().T)
     assert list(found) == sorted(found)
     assert len(found) < len(cuts)
     assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cases import each
-from sdckit.engines.scan import ColumnMoments
+from sdckit.engines.compare import ColumnMoments
 from sdckit.kernels.sums import spread
 
 

@@ -5,9 +5,8 @@ from functools import partial, reduce
 
 import numpy as np
 
-from sdckit.engines.compare import EngineComparison
+from sdckit.engines.compare import Basis, EngineComparison, SecondScan, merge_scans, scan_block
 from sdckit.engines.plan import RankTotals
-from sdckit.engines.scan import Basis, SecondScan, merge_scans, scan_block
 from sdckit.engines.transport import Block, Piece, merged
 from sdckit.kernels.ranks import mean_cross_gap, tie_sum
 from sdckit.metrics.blocks import couple_quantiles, edge_positions, edges_between, stream_power

@@ -17,31 +17,13 @@ from sdckit.engines.compare import Comparing, Questions
 from sdckit.engines.local import memory_left
 from sdckit.engines.opening import opened
 from sdckit.engines.transport import Reads, by_bucket, joined
-from sdckit.evaluation.measure import (
-    Measuring,
-    calibration_notes,
-    informed_groups,
-    measures_linkage,
-    metrics_for_columns,
-    missing_notes,
-    score_groups,
-    small_strata_notes,
-    uninformed_notes,
-    unmasked_notes,
-    warn_of_changed_columns,
-)
+from sdckit.evaluation import measure
 from sdckit.evaluation.result import Evaluation, knowledge_of_columns, table_rows, tidy_table
 from sdckit.io.memory import memory_text
 from sdckit.kernels.ranks import TIES
 from sdckit.masking.disclosure import Method, disclosure_of
+from sdckit.metrics import doubts
 from sdckit.metrics.blocks import MAE
-from sdckit.metrics.doubts import (
-    IDENTICAL,
-    dropped_doubts,
-    require_published,
-    warn_of_doubts,
-    warn_of_published,
-)
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.publishable import dominated_rows
@@ -104,7 +86,7 @@ Scores = dict[str, list["Score | None"]]
 def score_risks(
     found: Opened,
     disclosure: Disclosure,
-    how: Measuring,
+    how: measure.Measuring,
     unmasked: tuple[str, ...],
     groups: Sequence[tuple[str, EngineComparison]],
     notes: dict[str, None],
@@ -125,11 +107,11 @@ def score_risks(
             raise
         notes[f"left out: {reason}"] = None
     whole, masked = groups[0][1], found.source.masked
-    for text in dropped_doubts(found.roles, () if masked is None else tuple(masked.schema)):
+    for text in doubts.dropped_doubts(found.roles, () if masked is None else tuple(masked.schema)):
         warn(text)
     sums, seen = whole.cell_sums.sums, whole.counts.both.sum()
     if seen and not sums[:, MAE.place].any() and not whole.counts.suppressed.any():
-        warn(IDENTICAL)
+        warn(doubts.IDENTICAL)
     if how.metrics:
         notes[UNCHECKED] = None
     if counted and len(groups) > 1:
@@ -143,16 +125,18 @@ def score_risks(
     return scores
 
 
-def _risks_in_memory(found: Opened, disclosure: Disclosure, how: Measuring, notes: dict[str, None]) -> Scores:
+def _risks_in_memory(
+    found: Opened, disclosure: Disclosure, how: measure.Measuring, notes: dict[str, None]
+) -> Scores:
     """Return the scores of files that fit into memory, by the very functions that measure tables."""
     pair = gather(found)
-    warn_of_doubts(pair, paired=disclosure.paired)
-    warn_of_published(pair)
-    groups, how, broken = informed_groups(pair, disclosure, how)
+    doubts.warn_of_doubts(pair, paired=disclosure.paired)
+    doubts.warn_of_published(pair)
+    groups, how, broken = measure.informed_groups(pair, disclosure, how)
     notes |= dict.fromkeys(broken)
-    scores = score_groups(groups, how, notes)
-    if any(map(measures_linkage, how.metrics)):
-        warn_of_changed_columns(pair)
+    scores = measure.score_groups(groups, how, notes)
+    if any(map(measure.measures_linkage, how.metrics)):
+        measure.warn_of_changed_columns(pair)
     return scores
 
 
@@ -218,7 +202,7 @@ def evaluate_files(
     check_measuring(str(settings.engine), options.get("metrics"), options.get("ties", "average"))
     aligning = 0.0 if options.get("key") is None else ALIGNING
     with reported_to(progress), track("reading", 1.0) as report:
-        report(0.0, aligning)
+        report(0.0, aligning, "aligning rows" if aligning else "reading")
         with opened(settings, original, masked, options) as found:
             report(aligning, 1.0 - aligning, "reading")
             return _evaluate_blocks(found, options)
@@ -230,7 +214,7 @@ def _evaluate_blocks(found: Opened, options: Mapping[str, Any]) -> Evaluation:
     disclosure = disclosure_of(options.get("disclosure"), method, by=found.roles.by)
     masked = found.source.masked
     published = () if masked is None else tuple(masked.schema)
-    require_published(found.roles, published)
+    doubts.require_published(found.roles, published)
     how = _measuring(found, options, disclosure, published)
     refused = [metric.name for metric in how.metrics if not metric.in_blocks]
     how = replace(how, metrics=[metric for metric in how.metrics if metric.in_blocks])
@@ -241,12 +225,12 @@ def _evaluate_blocks(found: Opened, options: Mapping[str, Any]) -> Evaluation:
     compared = comparing.run()
     strata = enumerate(found.source.strata_names)
     groups = [("all", compared[None]), *((name, compared[i]) for i, name in strata if i in compared)]
-    notes = dict.fromkeys(unmasked_notes(disclosure, variables))
+    notes = dict.fromkeys(measure.unmasked_notes(disclosure, variables))
     if refused:
         notes[f"left out: {_not_offered(found.engine, refused)}"] = None
-    scores = score_groups(groups, replace(how, metrics=losses, sampling=None), notes)
-    notes |= dict.fromkeys(uninformed_notes(disclosure, risks))
-    notes |= dict.fromkeys(calibration_notes(disclosure, risks))
+    scores = measure.score_groups(groups, replace(how, metrics=losses, sampling=None), notes)
+    notes |= dict.fromkeys(measure.uninformed_notes(disclosure, risks))
+    notes |= dict.fromkeys(measure.calibration_notes(disclosure, risks))
     unmasked = tuple(untouched_names(found.rows, published, disclosure.columns))
     scores |= score_risks(found, disclosure, replace(how, metrics=risks), unmasked, groups, notes)
     measured = _evaluation(groups, how, scores, notes)
@@ -259,11 +243,11 @@ def _evaluate_blocks(found: Opened, options: Mapping[str, Any]) -> Evaluation:
 
 def _measuring(
     found: Opened, options: Mapping[str, Any], disclosure: Disclosure, published: Sequence[str]
-) -> Measuring:
+) -> measure.Measuring:
     """Return the metrics that the files have columns for, and how they are measured, as in memory."""
     size = options.get("sample_queries")
     sampling = sampling_of(size)
-    how = Measuring.of(
+    how = measure.Measuring.of(
         options.get("metrics"),
         disclosure,
         ties=options.get("ties", "average"),
@@ -273,12 +257,14 @@ def _measuring(
     )
     if how.named:
         return how
-    return replace(how, metrics=metrics_for_columns(how.metrics, found.rows, published, disclosure.columns))
+    return replace(
+        how, metrics=measure.metrics_for_columns(how.metrics, found.rows, published, disclosure.columns)
+    )
 
 
 def _evaluation(
     groups: Sequence[tuple[str, EngineComparison]],
-    how: Measuring,
+    how: measure.Measuring,
     scores: Mapping[str, Sequence[Score | None]],
     notes: dict[str, None],
 ) -> Evaluation:
@@ -296,8 +282,8 @@ def _evaluation(
             meaning[metric.name] = metric.explain(score)
             parts[metric.name] = score.parts
             notes |= dict.fromkeys(score.notes)
-    notes |= dict.fromkeys(missing_notes(whole, how.metrics, str(how.options["missing"])))
-    notes |= dict.fromkeys(small_strata_notes(group.n for _, group in groups[1:]))
+    notes |= dict.fromkeys(measure.missing_notes(whole, how.metrics, str(how.options["missing"])))
+    notes |= dict.fromkeys(measure.small_strata_notes(group.n for _, group in groups[1:]))
     dominated = dominated_rows(groups, how.metrics)
     return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, dominated=dominated, size=whole.n)
 

@@ -163,14 +163,18 @@ def find_files(given: Any) -> ParquetFiles:
     The files of a folder are taken in the order of their names, hidden ones and those that begin with an
     underscore left out.
     """
-    several = isinstance(given, (list, tuple))
-    paths = [path for one in (given if several else [given]) for path in _files_at(Path(one))]
+    paths = [path for one in paths_of(given) for path in _files_at(one)]
     if not paths:
         raise ValueError("the list of Parquet files is empty; name at least one")
     found = [_open(path) for path in paths]
     for path, (_, schema) in zip(paths, found, strict=True):
         _require_same_schema(paths[0], found[0][1], path, schema)
     return ParquetFiles(tuple(file for file, _ in found), found[0][1])
+
+
+def paths_of(given: Any) -> list[Path]:
+    """Return the paths of data that are given as one path or as a list of them."""
+    return [Path(one) for one in (given if isinstance(given, (list, tuple)) else [given])]
 
 
 def read_folder(path: Path, dialect: Dialect) -> Source:
@@ -291,14 +295,14 @@ def return_freed_memory() -> None:
     trim(0)
 
 
-def choose_engine(paths: Sequence[Any], memory: int) -> Literal["memory", "local"]:
+def choose_engine(paths: Sequence[Path], memory: int) -> Literal["memory", "local"]:
     """Return the engine for files: "memory" if evaluating them fits into so many bytes, else "local".
 
     With the default metrics, it takes about 700 bytes for each row and numeric column of the original
     (measured on 500,000 to 1,000,000 rows of 4 and 8 columns). Files other than Parquet are always read into
     memory.
     """
-    given = Path(paths[0])
+    given = paths[0]
     if not given.is_dir() and given.suffix.lower() not in PARQUET_SUFFIXES:
         return "memory"
     files = find_files(given)
@@ -524,3 +528,10 @@ def required_schema(files: ParquetFiles, columns: Mapping[str, pl.DataType], mas
         return None
     plain = pa.schema(pl.Schema(columns))
     return pa.schema([field.with_nullable(field.name not in strict) for field in plain])
+
+
+def require_packages() -> None:
+    """Raise ImportError if a package that Spark needs is missing."""
+    for name in ("pyspark", "pyarrow", "pandas"):
+        if find_spec(name) is None:
+            raise ImportError(f'there is no {name}; run pip install "sdckit[spark]"')

@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.engines.plan import NONE, Splitters
-from sdckit.engines.transport import (
-    Message,
-    Reads,
-    by_bucket,
-    joined,
-    matrix_of,
-    merged,
-    scanned,
-    strata_in,
-)
+from sdckit.engines.transport import Message, Reads, by_bucket, joined, matrix_of, merged, scanned, strata_in
 from sdckit.kernels.draws import CellDraws
 from sdckit.kernels.ranks import sorted_rows
 from sdckit.kernels.sums import deviations_from, exact_sum, rounded_mean
@@ -499,7 +490,7 @@ class Scale:
 def present_records(block: Block, names: Sequence[str]) -> Iterator[tuple[int, Ints, Floats]]:
     """Yield number, rows and values of the records of each stratum in a block that have a value."""
     values = matrix_of(block, names)
-    present = ~np.isnan(values).all(axis=1)
+    present = (~np.isnan(values)).any(axis=1)
     for stratum, rows in strata_in(block):
         chosen = rows[present[rows]]
         yield stratum, chosen, values[chosen]

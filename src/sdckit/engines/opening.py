@@ -25,9 +25,10 @@ from sdckit.engines.files import (
     exit_when_terminated,
     find_files,
     parse_memory,
+    paths_of,
+    require_packages,
 )
 from sdckit.engines.source import BLOCK_ROWS, Source
-from sdckit.engines.spark import require_packages
 from sdckit.engines.transport import BlockRef, Message
 from sdckit.io.atomic import AnyPath, atomic
 from sdckit.io.files import read
@@ -349,8 +350,7 @@ class Settings:
         if not is_path(data[0]):
             return replace(self, engine="memory")
         limit = int(memory_at_hand() * SHARE) if self.memory is None else self.memory
-        paths = data[0] if isinstance(data[0], (list, tuple)) else [data[0]]
-        return replace(self, engine=choose_engine(paths, limit))
+        return replace(self, engine=choose_engine(paths_of(data[0]), limit))
 
     def for_output(self, data: Any, output: Any) -> Settings:
         """Return the settings for masking data into a file or, which needs blocks of rows, into a folder."""
@@ -382,10 +382,6 @@ class Opened:
         """Roles of the columns."""
         return self.rows.roles
 
-    def prepared(self, table: pl.DataFrame, columns: Any = None) -> Original:
-        """Return rows of the original, prepared with the roles that were given."""
-        return Original.of(table, columns=columns, **self.options, warn=False)
-
 
 @contextmanager
 def opened(settings: Settings, original: Any, masked: Any, options: Mapping[str, Any]) -> Iterator[Opened]:
@@ -406,8 +402,7 @@ def is_parquet(data: Any) -> bool:
     """Return True for the path of a Parquet file or a folder, or a list of them."""
     if not is_path(data):
         return False
-    paths = map(Path, data if isinstance(data, (list, tuple)) else [data])
-    return all(path.is_dir() or path.suffix.lower() in PARQUET_SUFFIXES for path in paths)
+    return all(path.is_dir() or path.suffix.lower() in PARQUET_SUFFIXES for path in paths_of(data))
 
 
 def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scratch: Path) -> Opened:
@@ -420,7 +415,7 @@ def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scra
     weights = options.get("weights")
     if weights is not None and not isinstance(weights, str):
         raise TypeError("weights of files are a column; give its name")
-    rows = Original.of(source.sample(SAMPLED), columns=columns, **given, warn=False)
+    rows = Original.of(source.original.sample(SAMPLED), columns=columns, **given, warn=False)
     source = source.with_roles(weights=weights, by=rows.roles.by or None, na=options.get("na"))
     transport = transport_on(settings, source, scratch)
     return Opened(str(settings.engine), transport, source, rows, given, settings.memory)
@@ -475,7 +470,7 @@ def file_of(data: Any, scratch: Path, name: str) -> Any:
 
 def require_parquet(data: Any) -> None:
     """Raise ValueError for the path of a file that is no Parquet file, by its suffix."""
-    for path in map(Path, data if isinstance(data, (list, tuple)) else [data]):
+    for path in paths_of(data):
         if path.is_file() and not is_parquet(path):
             raise ValueError(f"'{path}' is no Parquet file; write it as Parquet, or use engine='memory'")
 

@@ -215,39 +215,25 @@ def tally(splitters: Splitters, rows: Rows, ties: str) -> list[Tally]:
     return found
 
 
-NOTHING = RankSums(0, 0, 0)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Sums over some rows: rank distances by tie rule, exact whole numbers, floats, and largest values."""
-
-    ranks: Mapping[str, RankSums] = field(default_factory=dict)
-    whole: Mapping[str, int] = field(default_factory=dict)
-    floats: Mapping[str, float] = field(default_factory=dict)
-    largest: Mapping[str, int] = field(default_factory=dict)
-    ordered: Mapping[int, float] = field(default_factory=dict)  # original values by rank
+Part = dict[Any, Any]  # sums over some rows by name: whole numbers, rank sums by tie rule, floats
 
 
 def add_parts(parts: Iterable[Part]) -> Part:
-    """Return the sum of parts; floats are added without rounding errors that depend on their order."""
-    ranks: dict[str, RankSums] = defaultdict(lambda: NOTHING)
-    whole: dict[str, int] = defaultdict(int)
-    floats: dict[str, list[float]] = defaultdict(list)
-    largest: dict[str, int] = defaultdict(int)
-    ordered: dict[int, float] = {}
+    """Return the sums of parts, and of "gap" the largest; original values by rank are in one part each."""
+    found: dict[Any, list[Any]] = defaultdict(list)
     for part in parts:
-        for rule, sums in part.ranks.items():
-            ranks[rule] = RankSums(*(a + b for a, b in zip(ranks[rule], sums, strict=True)))
-        for name, number in part.whole.items():
-            whole[name] += number
-        for name, value in part.floats.items():
-            floats[name].append(value)
-        for name, number in part.largest.items():
-            largest[name] = max(largest[name], number)
-        ordered |= part.ordered
-    sums_of_floats = {name: math.fsum(values) for name, values in floats.items()}
-    return Part(dict(ranks), dict(whole), sums_of_floats, dict(largest), ordered)
+        for name, value in part.items():
+            found[name].append(value)
+    return {name: _added(name, values) for name, values in found.items()}
+
+
+def _added(name: object, values: Sequence[Any]) -> Any:
+    """Return the sum of numbers; floats are added without rounding errors that depend on their order."""
+    if isinstance(values[0], RankSums):
+        return RankSums(*map(sum, zip(*values, strict=True)))
+    if isinstance(values[0], float):
+        return math.fsum(values)
+    return max(values) if name == "gap" else sum(values)
 
 
 class RankedRows(NamedTuple):
@@ -287,7 +273,7 @@ def rank_part(rows: RankedRows, ends: Sequence[int], *, expected: bool) -> Part:
         _largest_gaps2(*rows, ends[0], ends[1], gaps)
         ranks |= {"min": gap_distance(2 * (rows.r - rows.s)), "max": gap_distance(gaps)}
     floats = {"expected": float(_expected_sum(*rows[1:3], *rows[4:]))} if expected else {}
-    return Part(ranks, _tie_sums(rows.length, rows.other_length), floats)
+    return ranks | _tie_sums(rows.length, rows.other_length) | floats
 
 
 def _tie_sums(lengths: Ints, others: Ints) -> dict[str, int]:
@@ -299,7 +285,7 @@ def _tie_sums(lengths: Ints, others: Ints) -> dict[str, int]:
 def row_order_part(rows: RankedRows) -> Part:
     """Return the sums of rank distances with ties in the order of rows, and in their reversed order."""
     last = 2 * (rows.middle_gaps2 - (rows.r - rows.s))
-    return Part({"first": gap_distance(2 * (rows.r - rows.s)), "last": gap_distance(last)})
+    return {"first": gap_distance(2 * (rows.r - rows.s)), "last": gap_distance(last)}
 
 
 @kernel
@@ -385,8 +371,8 @@ def level_sum(first: int, begin: Ints, length: Ints, other: Ints, other_length: 
 
 def unrelated_ranks(n: int, part: Part) -> float:
     """Return the sum over original mid-ranks of their mean distance from all masked mid-ranks."""
-    whole = 4 * n * (n * n - 1) // 3 - part.whole["ties"] / 3 + part.whole["even"]
-    return (whole - part.floats["level"]) / (4 * n)
+    whole = 4 * n * (n * n - 1) // 3 - part["ties"] / 3 + part["even"]
+    return (whole - part["level"]) / (4 * n)
 
 
 SAMPLED = 200  # rows of a sample for each bucket: their numbers of rows then vary by about 7 %
@@ -508,7 +494,7 @@ def _count(plan: PiecePlan, rows: Rows) -> Counted:
     ties = plan.wanted.ties
     tallies = tally(plan.original, rows, ties), tally(plan.masked, rows.turned, ties)
     counts, *weighed = zip(*tallies, strict=True)
-    crossed = [NONE]
+    crossed: list[Numbers] = [NONE]
     if plan.wanted.streams:
         buckets, values = value_buckets(rows.x, plan.masked.values), 2 * plan.masked.values.size + 1
         shares = shares_of(rows.x, rows.t)
@@ -550,8 +536,8 @@ def rank_bucket(splitters: Splitters, counts: Tally, bucket: int, *columns: Floa
 
 
 def narrow(numbers: Ints) -> Array:
-    """Return whole numbers from 0 on in 32 bits if they fit, to send fewer bytes."""
-    return numbers.astype(np.uint32) if numbers.size and numbers.max() < 2**32 else numbers
+    """Return whole numbers from 0 on in as few bytes as they need, signed, to send less."""
+    return numbers.astype(np.min_scalar_type(-1 - int(numbers.max(initial=0))))
 
 
 class Points(NamedTuple):
@@ -573,11 +559,10 @@ def send_values(plan: PiecePlan, rows: Rows) -> Iterator[Message]:
     ends = np.append(np.searchsorted(x, values), x.size)
     for stretch in np.flatnonzero(ends > begins).tolist():
         chosen = slice(begins[stretch], ends[stretch])
-        number = counts[chosen] if new.size < rows.x.size else counts[:0]
         yield Message(
             plan.first_bucket + _bucket_of(plan, stretch),
             VALUES,
-            (x[chosen], narrow(number), weights[chosen]),
+            (x[chosen], narrow(counts[chosen]), weights[chosen]),
         )
 
 
@@ -594,24 +579,22 @@ def values_part(plan: PiecePlan, at: int, messages: Sequence[Message], masked: F
     values, value_of = plan.masked.values, plan.masked.value_of
     stretch = int(value_of[at - 1]) + 1 if at else 0
     if _bucket_of(plan, stretch) != at:
-        return Part()
+        return {}
     ends = (values[stretch - 1] if stretch else -np.inf, values[stretch] if stretch < values.size else np.inf)
     y = masked[slice(np.searchsorted(masked, ends[0], side="right"), np.searchsorted(masked, ends[1]))]
     points = _points(messages)
     if not y.size and not points.values.size and not np.isfinite(ends).all():
-        return Part()
+        return {}
     return _stretch_part(plan, stretch, ends, points, y)
 
 
 def _points(messages: Sequence[Message]) -> Points:
     """Return the original values of a stretch from the messages of all buckets that have some."""
-    found = [(NONE, np.empty(0, np.int64), NONE)]
-    for x, numbers, t in (message.arrays for message in messages if message.kind == VALUES):
-        counts = numbers.astype(np.int64) if numbers.size else np.ones(x.size, np.int64)
-        found.append((x, counts, t if t.size else counts.astype(np.float64)))
-    values, counts, weights = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    values, numbers, weights = joined(messages, VALUES) or (NONE, NONE, NONE)
     order = np.argsort(values, kind="stable")
-    return Points(values[order], counts[order], *shares_of(values[order], weights[order]))
+    counts = numbers.astype(np.int64)[order]
+    shares = shares_of(values[order], weights[order] if weights.size else counts.astype(np.float64))
+    return Points(values[order], counts, *shares)
 
 
 def _stretch_part(
@@ -630,7 +613,7 @@ def _stretch_part(
         for share, total in zip(points[2:], plan.tallies.shares, strict=True)
     ]
     floats = dict(zip(("cross gaps", "relative cross gaps"), (one / plan.n for one in sums), strict=True))
-    return Part(floats=floats, largest={"gap": int(gap)})
+    return {"gap": int(gap), **floats}
 
 
 def _below_and_above(totals: Numbers, place: int) -> tuple[float, float]:
@@ -648,7 +631,7 @@ def _finite_ends(ends: tuple[float, float], x: Floats, y: Floats) -> tuple[float
 def largest_gap_at_splitters(plan: PiecePlan) -> Part:
     """Return the largest gap of counts up to a value, at the values of the masked splitters."""
     gaps = np.cumsum(plan.tallies.crossed)[1::2] - np.cumsum(plan.tallies.counts[1].values)[1::2]
-    return Part(largest={"gap": int(np.abs(gaps).max(initial=0))})
+    return {"gap": int(np.abs(gaps).max(initial=0))}
 
 
 class RankRun(NamedTuple):
@@ -667,11 +650,6 @@ class RankRun(NamedTuple):
     def size(self) -> int:
         """Number of ranks."""
         return self.values.size
-
-    @property
-    def tied(self) -> bool:
-        """True if some value is tied with another."""
-        return bool((self.length > 1).any())
 
     def part(self, begin: int, end: int) -> RankRun:
         """Return the run restricted to the ranks from `begin` to `end` - 1."""
@@ -692,65 +670,48 @@ def coupled_sums(plan: PiecePlan, original: RankRun, masked: RankRun) -> Part:
         squares = part_sums(CoupledColumns(x[None], own[None], y[None], np.empty(0)), np.zeros(1, np.int32))
         marginal, permutation = (float(part[0]) for part in squares)
         floats |= {"quantile gaps": gaps, "marginal": marginal, "permutation": permutation}
-    return Part(floats=floats)
+    return floats
 
 
 def send_runs(plan: PiecePlan, run: RankRun) -> Iterator[Message]:
-    """Yield the run in parts to the masked buckets with the same ranks.
-
-    Without streams only ties matter, and untied parts are not sent.
-    """
+    """Yield the run in parts to the masked buckets with the same ranks; values only if streams need them."""
     if plan.wanted.ties != "values":
         return
     borders = np.clip(plan.tallies.counts[1].before, run.first, run.first + run.size).tolist()
     for at, (begin, end) in enumerate(pairwise(borders)):
-        part = run.part(begin, end)
-        if begin == end or not (plan.wanted.streams or part.tied):
-            continue
-        values = (part.values, part.own) if plan.wanted.streams else (part.values[:0], part.own[:0])
-        back = begin + np.arange(end - begin) - part.begin
-        blocks = (narrow(back), narrow(part.length)) if part.tied else (back[:0], back[:0])
-        yield Message(plan.first_bucket + at, RUN, (np.array([begin, end]), *values, *blocks))
+        if begin < end:
+            part = run.part(begin, end)
+            values = (part.values, part.own) if plan.wanted.streams else (NONE, NONE)
+            back = np.arange(begin, end) - part.begin
+            yield Message(plan.first_bucket + at, RUN, (*values, narrow(back), narrow(part.length)))
 
 
 def couple_bucket(plan: PiecePlan, masked: RankRun, messages: Sequence[Message]) -> Part:
     """Return the sums over the ranks of a masked bucket, beside the original column at the same ranks."""
-    ranks = masked.first + np.arange(masked.size)
-    values = masked.size if plan.wanted.streams else 0
-    original = RankRun(
-        masked.first, np.empty(values), np.empty(values), ranks, np.ones(masked.size, np.int64)
-    )
-    for head, x, own, back, length in (m.arrays for m in messages if m.kind == RUN):
-        part = original.part(int(head[0]), int(head[1]))
-        part.values[:], part.own[:] = x, own
-        if back.size:
-            part.begin[:] -= back
-            part.length[:] = length
-    return coupled_sums(plan, original, masked)
+    # Parts come in the order of their ranks, which is that of the buckets that they come from.
+    values, own, back, length = joined(messages, RUN)
+    begin = masked.first + np.arange(masked.size) - back
+    return coupled_sums(plan, RankRun(masked.first, values, own, begin, length.astype(np.int64)), masked)
 
 
 def _send_ranked(plan: PiecePlan, rows: Rows, run: RankRun) -> Iterator[Message]:
     """Yield rows in original order to their buckets of the masked order, with ranks and tie blocks."""
     ranks = run.first + np.arange(run.size)
-    back = ranks - run.begin
+    back, length = narrow(ranks - run.begin), narrow(run.length)
     ranked = rows if rows.row.size else rows._replace(row=ranks.astype(np.float64))
     for bucket, chosen in places_by_number(plan.ranked.buckets(*ranked.turned.keys(plan.wanted.ties))):
-        part = rows.take(chosen)
-        head = np.array([run.first])
-        blocks = (narrow(back[chosen]), narrow(run.length[chosen])) if run.tied else (head[:0], head[:0])
+        part, head = rows.take(chosen), np.array([run.first])
+        blocks = back[chosen], length[chosen]
         yield Message(plan.first_bucket + bucket, RANKED, (head, part.y, part.row, narrow(chosen), *blocks))
 
 
-def _read_ranked(messages: Sequence[Message]) -> tuple[Floats, Floats, Ints, Ints, Ints]:
-    """Return masked values, row numbers if they break ties, original ranks, begin and length of blocks."""
-    found: list[tuple[Floats, Floats, Ints, Ints, Ints]] = []
+def _read_ranked(messages: Sequence[Message]) -> Iterator[Array]:
+    """Yield masked values, row numbers if they break ties, original ranks, begin and length of blocks."""
+    found = []
     for head, y, row, offsets, back, length in (m.arrays for m in messages if m.kind == RANKED):
         ranks = offsets.astype(np.int64) + head[0]
-        tied = back.size > 0
-        begin = ranks - back.astype(np.int64) if tied else ranks
-        found.append((y, row, ranks, begin, length.astype(np.int64) if tied else np.ones(y.size, np.int64)))
-    y, row, ranks, begin, length = (np.concatenate(columns) for columns in zip(*found, strict=True))
-    return y, row, ranks, begin, length
+        found.append((y, row, ranks, ranks - back, length.astype(np.int64)))
+    yield from map(np.concatenate, zip(*found, strict=True))
 
 
 def _rank_masked(plan: PiecePlan, at: int, messages: Sequence[Message]) -> tuple[Part, Floats]:
@@ -781,7 +742,7 @@ def _ends_of_pair(plan: PiecePlan, place: int, value: float, begin: int) -> int:
 
 def empty_bucket_part(plan: PiecePlan, bucket: int) -> Part:
     """Return the sums of a bucket that got no messages: distances across its stretch of values."""
-    return values_part(plan, bucket - plan.first_bucket, (), np.empty(0)) if plan.wanted.streams else Part()
+    return values_part(plan, bucket - plan.first_bucket, (), np.empty(0)) if plan.wanted.streams else {}
 
 
 class Positions(NamedTuple):
@@ -857,7 +818,9 @@ class RankExchange:
         """Return the sums over the rows of a bucket of the masked order."""
         plan, at = self._find(bucket)
         parts = [
-            Part(ordered=dict(zip(*map(list, m.arrays), strict=True))) for m in messages if m.kind == ORDERED
+            dict(zip(*(array.tolist() for array in m.arrays), strict=True))
+            for m in messages
+            if m.kind == ORDERED
         ]
         masked = np.empty(0)
         if any(message.kind == RANKED for message in messages):
@@ -882,7 +845,8 @@ class RankExchange:
     def place_masked(self, bucket: int, messages: Sequence[Message]) -> Part:
         """Return the sums over the rows of a bucket of the masked order, with weights."""
         plan, at = self._find(bucket)
-        parts = [_sums(reach=m.arrays[0][0], squares=m.arrays[0][1]) for m in messages if m.kind == SUMS]
+        sums = [message.arrays[0].tolist() for message in messages if message.kind == SUMS]
+        parts = [{"reach": reach, "squares": squares} for reach, squares in sums]
         masked = np.empty(0)
         arrays = joined(messages, RANKED)
         if arrays:
@@ -890,16 +854,11 @@ class RankExchange:
             found = place_bucket(plan.masked, plan.weights[1], at, y, t)
             gaps = positions[found.order] - found.positions
             absolute, squared = _from_middle(t[found.order], gaps)
-            parts.append(_sums(absolute=absolute, squared=squared, reach=found.reach))
+            parts.append({"absolute": absolute, "squared": squared, "reach": found.reach})
             masked = y[found.order]
         if plan.wanted.streams:
             parts.append(values_part(plan, at, messages, masked))
         return add_parts(parts)
-
-
-def _sums(**floats: float) -> Part:
-    """Return sums of a weighted piece as a part."""
-    return Part(floats={name: float(value) for name, value in floats.items()})
 
 
 @dataclass(frozen=True)
@@ -1034,29 +993,26 @@ def _counted(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> 
 
 def _totals(plan: PiecePlan, part: Part) -> RankTotals:
     """Return the totals of a piece from the sum over all its rows."""
-    floats = defaultdict(float, part.floats)  # a piece whose rows are all in cells may have none of some sum
-    found: dict[str, Any] = {"power": plan.wanted.power, "order_statistics": part.ordered}
+    sums = defaultdict(float, part)  # a piece whose rows are all in cells may have none of some sum
+    ranked = {rule: one for rule, one in part.items() if isinstance(one, RankSums)}
+    found: dict[str, Any] = {"power": plan.wanted.power}
+    found["order_statistics"] = {rank: sums[rank] for rank in plan.wanted.ranks}
     if plan.wanted.streams:
-        found["cross_gaps"] = floats["cross gaps"] * plan.wanted.unit
-        found["relative_cross_gaps"] = floats["relative cross gaps"] * plan.wanted.unit
-        found["largest_gap"] = part.largest.get("gap", 0)
+        found["cross_gaps"] = sums["cross gaps"] * plan.wanted.unit
+        found["relative_cross_gaps"] = sums["relative cross gaps"] * plan.wanted.unit
+        found["largest_gap"] = part.get("gap", 0)
     if plan.wanted.ties == "weights":
-        return RankTotals(plan.n, weighted=_weighted_losses(part), **found)
-    sums = dict(part.ranks)
-    ties = part.whole.get("ties", 0), part.whole.get("masked ties", 0)
+        # A single record has none: its largest distance is 0.
+        largest = sums["reach"], 4 * sums["squares"]
+        losses = shares_of_largest((sums["absolute"], sums["squared"]), largest) if min(largest) > 0 else None
+        return RankTotals(plan.n, weighted=losses, **found)
+    ties = part.get("ties", 0), part.get("masked ties", 0)
     if plan.wanted.expected:
-        squared = sums["average"].squared4 + sum(ties) / 3
-        sums["expected"] = RankSums(plan.n, 2 * floats["expected"], squared)
+        squared = ranked["average"].squared4 + sum(ties) / 3
+        ranked["expected"] = RankSums(plan.n, 2 * sums["expected"], squared)
     if plan.wanted.ties == "values":
         found["unrelated_ranks"] = unrelated_ranks(plan.n, part)
     if plan.wanted.streams:
-        found["quantile_gaps"] = floats["quantile gaps"]
-        found |= {name: floats[name] for name in ("marginal", "permutation")}
-    return RankTotals(plan.n, sums, ties, **found)
-
-
-def _weighted_losses(part: Part) -> tuple[float, float] | None:
-    """Return weighted brMAE and brMSE; None for a single record, whose largest distance is 0."""
-    floats = part.floats
-    largest = floats["reach"], 4 * floats["squares"]
-    return shares_of_largest((floats["absolute"], floats["squared"]), largest) if min(largest) > 0 else None
+        found["quantile_gaps"] = sums["quantile gaps"]
+        found |= {name: sums[name] for name in ("marginal", "permutation")}
+    return RankTotals(plan.n, ranked, ties, **found)

@@ -17,14 +17,13 @@ import warnings
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdckit import progress
 from sdckit.engines import spark_worker
-from sdckit.engines.files import find_files
+from sdckit.engines.files import find_files, require_packages
 from sdckit.engines.source import Source
 from sdckit.engines.spark_worker import RESULTS, SQL_SCHEMA, InWorker, error_in, facts
 
@@ -35,13 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from sdckit.engines.transport import Block, First, Last, Reads, Stage
-
-
-def require_packages() -> None:
-    """Raise ImportError if a package that Spark needs is missing."""
-    for name in ("pyspark", "pyarrow", "pandas"):
-        if find_spec(name) is None:
-            raise ImportError(f'there is no {name}; run pip install "sdckit[spark]"')
 
 
 LOOKED = 0.2  # seconds between two looks at the job
@@ -385,10 +377,15 @@ def _write(frame: DataFrame, folder: Path) -> None:
     counted, settings = Observation(), frame.sparkSession.conf
     observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
     kind = settings.get(TIMESTAMPS)
+
+    def write() -> list[Any]:
+        """Write the frame; nothing is collected."""
+        observed.write.parquet(folder.absolute().as_uri())
+        return []
+
     settings.set(TIMESTAMPS, "TIMESTAMP_MICROS")  # not of 96 bits, which Parquet no longer has
     try:
-        writing = lambda: observed.write.parquet(folder.absolute().as_uri()) or []  # noqa: E731
-        Job(context_of(frame.sparkSession), writing).run("writing Parquet files")
+        Job(context_of(frame.sparkSession), write).run("writing Parquet files")
     finally:
         settings.set(TIMESTAMPS, str(kind))
     rows = counted.get["rows"]
