@@ -490,7 +490,7 @@ class Scale:
 def present_records(block: Block, names: Sequence[str]) -> Iterator[tuple[int, Ints, Floats]]:
     """Yield number, rows and values of the records of each stratum in a block that have a value."""
     values = matrix_of(block, names)
-    present = (~np.isnan(values)).any(axis=1)
+    present = np.asarray((~np.isnan(values)).any(axis=1))
     for stratum, rows in strata_in(block):
         chosen = rows[present[rows]]
         yield stratum, chosen, values[chosen]
