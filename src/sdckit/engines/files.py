@@ -29,17 +29,8 @@ import polars as pl
 
 from sdckit.core.checks import quoted
 from sdckit.core.table import Table, replaced_series
-from sdckit.io.atomic import (
-    POLARS_ERRORS,
-    atomic,
-    check_target,
-    draft_folder,
-    explain_write_errors,
-    sha256_of,
-    sweep_drafts,
-    sync_folder,
-    usual_folder_mode,
-)
+from sdckit.io import atomic as drafts
+from sdckit.io.atomic import sha256_of
 from sdckit.io.cell_types import damaged_error
 from sdckit.io.csv_table import check_column_names
 from sdckit.io.files import Source, explain_read_errors
@@ -87,7 +78,7 @@ class ParquetFile:
         self.require_unchanged()
         try:
             found = _scan(self.path, self.size, self.changed).slice(first, rows).select(columns).collect()
-        except (*POLARS_ERRORS, OSError) as error:
+        except (*drafts.POLARS_ERRORS, OSError) as error:
             self.require_unchanged()
             raise damaged_error(self.path, "Parquet") from error
         if found.height != rows:
@@ -212,7 +203,7 @@ def _open(path: Path) -> tuple[ParquetFile, dict[str, pl.DataType]]:
     try:
         lazy = _scan(str(path), seen.st_size, seen.st_mtime_ns)
         schema, rows = lazy.collect_schema(), lazy.select(pl.len()).collect().item()
-    except (*POLARS_ERRORS, OSError) as error:
+    except (*drafts.POLARS_ERRORS, OSError) as error:
         raise damaged_error(path, "Parquet") from error
     check_column_names(path, schema.names())
     return ParquetFile(str(path), rows, seen.st_size, seen.st_mtime_ns, footer), dict(schema)
@@ -420,9 +411,9 @@ class PartWriter:
 def refused_writes(path: Path) -> Iterator[None]:
     """Turn an error of the operating system or of polars while writing into one line with a remedy."""
     try:
-        with explain_write_errors(path):
+        with drafts.explain_write_errors(path):
             yield
-    except POLARS_ERRORS as error:
+    except drafts.POLARS_ERRORS as error:
         reason = str(error).splitlines()[0]  # polars may hide why the system refused
         raise OSError(
             f"could not write to '{path}': no space left, or {reason}; free some space or use another folder"
@@ -448,7 +439,7 @@ class Output:
         if target in inside or any(target in one.parents for one in inside):
             raise ValueError(f"'{self.path}' holds the original data; choose another name for the output")
         if self.is_file:
-            check_target(self.path, self.overwrite, PARQUET_SUFFIXES)
+            drafts.check_target(self.path, self.overwrite, PARQUET_SUFFIXES)
         elif self.path.exists() and not (self.overwrite and self.path.is_dir()):
             raise FileExistsError(
                 f"'{self.path}' exists already; choose another name or overwrite it (overwrite=True)"
@@ -471,21 +462,21 @@ class Output:
         """
         target = Path(os.path.realpath(self.path))
         with ExitStack() as stack:
-            with explain_write_errors(self.path):
-                sweep_drafts(target.parent)
-                folder = stack.enter_context(draft_folder(target.parent))
+            with drafts.explain_write_errors(self.path):
+                drafts.sweep_drafts(target.parent)
+                folder = stack.enter_context(drafts.draft_folder(target.parent))
             with exit_when_terminated():
                 yield folder
             _remove_strays(folder)
             if self.is_file:
                 self._write_file(sorted(folder.iterdir()), schema)
             else:
-                with explain_write_errors(self.path):
+                with drafts.explain_write_errors(self.path):
                     _move_folder(folder, target, overwrite=self.overwrite)
 
     def _write_file(self, parts: Sequence[Path], schema: Any) -> None:
         """Write the rows of all part files, in their order, as one file."""
-        with atomic(self.path, self.overwrite) as temporary:
+        with drafts.atomic(self.path, self.overwrite) as temporary:
             rows = pl.scan_parquet(list(parts), glob=False, hive_partitioning=False)
             rows.sink_parquet(temporary, arrow_schema=schema)
 
@@ -502,9 +493,9 @@ def _move_folder(folder: Path, target: Path, *, overwrite: bool) -> None:
     if overwrite and target.exists():
         target.rename(old)
     try:
-        folder.chmod(usual_folder_mode(folder.parent))
+        folder.chmod(drafts.usual_folder_mode(folder.parent))
         folder.rename(target)
-        sync_folder(target.parent)
+        drafts.sync_folder(target.parent)
     except BaseException:
         if old.exists():
             old.rename(target)

@@ -30,20 +30,9 @@ from sdckit.engines.transport import (
     merged,
     places_by_number,
 )
+from sdckit.kernels import ranks as kernels
 from sdckit.kernels.jit import kernel, plain
-from sdckit.kernels.ranks import (
-    LIGHTEST,
-    RankSums,
-    block_lengths,
-    cross_gap_part,
-    gap_distance,
-    mean_gap,
-    number_buckets,
-    shares_of_largest,
-    sort_rows,
-    value_buckets,
-    weights_before_after,
-)
+from sdckit.kernels.ranks import RankSums, mean_gap
 from sdckit.metrics.blocks import CoupledColumns, largest_gap, part_sums, sum_of_gaps
 from sdckit.progress import each, track
 
@@ -135,7 +124,7 @@ class Splitters:
 
     def buckets(self, first: Floats, second: Floats, row: Floats) -> Ints:
         """Return the bucket of each row, given its keys."""
-        return (number_buckets(first, second, row, self.first, self.second, self.row) + 1) >> 1
+        return (kernels.number_buckets(first, second, row, self.first, self.second, self.row) + 1) >> 1
 
 
 @kernel
@@ -266,26 +255,26 @@ def rank_part(rows: RankedRows, ends: Sequence[int], *, expected: bool) -> Part:
 
     `ends` are those of `_largest_gaps2`.
     """
-    average = gap_distance(rows.middle_gaps2)
+    average = kernels.gap_distance(rows.middle_gaps2)
     ranks = dict.fromkeys(("average", "min", "max"), average)
     if rows.tied:
         gaps = np.empty(rows.r.size, np.int64)
         _largest_gaps2(*rows, ends[0], ends[1], gaps)
-        ranks |= {"min": gap_distance(2 * (rows.r - rows.s)), "max": gap_distance(gaps)}
+        ranks |= {"min": kernels.gap_distance(2 * (rows.r - rows.s)), "max": kernels.gap_distance(gaps)}
     floats = {"expected": float(_expected_sum(*rows[1:3], *rows[4:]))} if expected else {}
     return ranks | _tie_sums(rows.length, rows.other_length) | floats
 
 
 def _tie_sums(lengths: Ints, others: Ints) -> dict[str, int]:
     """Return the sums of L**2 - 1 over rows, that is of L**3 - L over tie blocks, and rows of even blocks."""
-    squares = (gap_distance(part).squared4 - part.size for part in (lengths, others))
+    squares = (kernels.gap_distance(part).squared4 - part.size for part in (lengths, others))
     return {**dict(zip(("ties", "masked ties"), squares, strict=True)), "even": int((lengths % 2 == 0).sum())}
 
 
 def row_order_part(rows: RankedRows) -> Part:
     """Return the sums of rank distances with ties in the order of rows, and in their reversed order."""
     last = 2 * (rows.middle_gaps2 - (rows.r - rows.s))
-    return {"first": gap_distance(2 * (rows.r - rows.s)), "last": gap_distance(last)}
+    return {"first": kernels.gap_distance(2 * (rows.r - rows.s)), "last": kernels.gap_distance(last)}
 
 
 @kernel
@@ -462,7 +451,7 @@ class PiecePlan:
         row = np.arange(block.first, block.first + block.rows, dtype=np.float64)[inside][seen]
         t = NONE
         if block.weights is not None and self.wanted.ties == "weights":
-            t = np.maximum(block.weights[inside][seen] / self.wanted.unit, LIGHTEST)
+            t = np.maximum(block.weights[inside][seen] / self.wanted.unit, kernels.LIGHTEST)
         return Rows(x[seen], y[seen], t, row)
 
 
@@ -496,7 +485,7 @@ def _count(plan: PiecePlan, rows: Rows) -> Counted:
     counts, *weighed = zip(*tallies, strict=True)
     crossed: list[Numbers] = [NONE]
     if plan.wanted.streams:
-        buckets, values = value_buckets(rows.x, plan.masked.values), 2 * plan.masked.values.size + 1
+        buckets, values = kernels.value_buckets(rows.x, plan.masked.values), 2 * plan.masked.values.size + 1
         shares = shares_of(rows.x, rows.t)
         crossed = [np.bincount(buckets, share, values) for share in (None, *shares)]
     return Counted(counts, weighed[0] if weighed else None, crossed[0], tuple(crossed[1:]))
@@ -523,9 +512,9 @@ def rank_bucket(splitters: Splitters, counts: Tally, bucket: int, *columns: Floa
 
     The values of the splitters at both ends may go on in other buckets: their blocks follow from counts.
     """
-    order, start = sort_rows(*columns)
+    order, start = kernels.sort_rows(*columns)
     first = int(counts.before[bucket])
-    begin, length = start + first, block_lengths(start)
+    begin, length = start + first, kernels.block_lengths(start)
     values = columns[0][order[[0, -1]]]
     for place, value in ((bucket - 1, values[0]), (bucket, values[-1])):
         if 0 <= place < splitters.number and splitters.first[place] == value:
@@ -609,7 +598,9 @@ def _stretch_part(
     values, others = (np.ldexp(column, -power) for column in (points.values, y))
     low, high = (math.ldexp(end, -power) for end in _finite_ends(ends, points.values, y))
     sums = [
-        cross_gap_part(values, share, others, low, high, *_below_and_above(total, place), theirs, plan.n)
+        kernels.cross_gap_part(
+            values, share, others, low, high, *_below_and_above(total, place), theirs, plan.n
+        )
         for share, total in zip(points[2:], plan.tallies.shares, strict=True)
     ]
     floats = dict(zip(("cross gaps", "relative cross gaps"), (one / plan.n for one in sums), strict=True))
@@ -756,11 +747,11 @@ class Positions(NamedTuple):
 
 def place_bucket(splitters: Splitters, weights: Tally, bucket: int, values: Floats, t: Floats) -> Positions:
     """Return the order of a bucket's rows and their weighted positions, ties sharing the middle of theirs."""
-    order, start = sort_rows(values, t)
-    below, above = weights_before_after(t[order])
+    order, start = kernels.sort_rows(values, t)
+    below, above = kernels.weights_before_after(t[order])
     below += weights.before[bucket]
     above += weights.after[bucket]
-    ends = start + block_lengths(start) - 1
+    ends = start + kernels.block_lengths(start) - 1
     positions = (below[start] - above[ends]) / 2
     for place, stretch in ((bucket - 1, slice(0, ends[0] + 1)), (bucket, slice(start[-1], None))):
         if 0 <= place < splitters.number and splitters.first[place] == values[order[stretch]][0]:
@@ -1004,7 +995,11 @@ def _totals(plan: PiecePlan, part: Part) -> RankTotals:
     if plan.wanted.ties == "weights":
         # A single record has none: its largest distance is 0.
         largest = sums["reach"], 4 * sums["squares"]
-        losses = shares_of_largest((sums["absolute"], sums["squared"]), largest) if min(largest) > 0 else None
+        losses = (
+            kernels.shares_of_largest((sums["absolute"], sums["squared"]), largest)
+            if min(largest) > 0
+            else None
+        )
         return RankTotals(plan.n, weighted=losses, **found)
     ties = part.get("ties", 0), part.get("masked ties", 0)
     if plan.wanted.expected:
