@@ -385,11 +385,25 @@ class Opened:
 
 @contextmanager
 def opened(settings: Settings, original: Any, masked: Any, options: Mapping[str, Any]) -> Iterator[Opened]:
-    """Open the data on the engine local or spark; intermediate files are removed at the end."""
+    """Open the data on the engine local or spark, with roles settled by a sample of rows.
+
+    Intermediate files are removed at the end.
+    """
     options = with_columns_of_array(original, options)
     with settings.folder() as scratch:
         source = aligned_files(settings, original, masked, options.get("key"), scratch)
-        yield _opened(settings, source, options, scratch)
+        given = {name: options[name] for name in ROLES if options.get(name) is not None}
+        columns, disclosed = options.get("columns"), options.get("disclosure")
+        if disclosed is not None:  # as in memory: what was masked is measured, within strata of the masking
+            columns = (list(disclosed.columns) or None) if columns is None else columns
+            given |= {"by": list(disclosed.by)} if disclosed.by and "by" not in given else {}
+        weights = options.get("weights")
+        if weights is not None and not isinstance(weights, str):
+            raise TypeError("weights of files are a column; give its name")
+        rows = Original.of(source.original.sample(SAMPLED), columns=columns, **given, warn=False)
+        source = source.with_roles(weights=weights, by=rows.roles.by or None, na=options.get("na"))
+        transport = transport_on(settings, source, scratch)
+        yield Opened(str(settings.engine), transport, source, rows, given, settings.memory)
 
 
 def with_columns_of_array(data: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -403,22 +417,6 @@ def is_parquet(data: Any) -> bool:
     if not is_path(data):
         return False
     return all(path.is_dir() or path.suffix.lower() in PARQUET_SUFFIXES for path in paths_of(data))
-
-
-def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scratch: Path) -> Opened:
-    """Return files on the engine local or spark, with roles settled by a sample of rows."""
-    given = {name: options[name] for name in ROLES if options.get(name) is not None}
-    columns, disclosed = options.get("columns"), options.get("disclosure")
-    if disclosed is not None:  # as in memory: what was masked is measured, within the strata of the masking
-        columns = (list(disclosed.columns) or None) if columns is None else columns
-        given |= {"by": list(disclosed.by)} if disclosed.by and "by" not in given else {}
-    weights = options.get("weights")
-    if weights is not None and not isinstance(weights, str):
-        raise TypeError("weights of files are a column; give its name")
-    rows = Original.of(source.original.sample(SAMPLED), columns=columns, **given, warn=False)
-    source = source.with_roles(weights=weights, by=rows.roles.by or None, na=options.get("na"))
-    transport = transport_on(settings, source, scratch)
-    return Opened(str(settings.engine), transport, source, rows, given, settings.memory)
 
 
 def transport_on(settings: Settings, source: Source, scratch: Path) -> Transport:
