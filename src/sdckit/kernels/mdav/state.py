@@ -375,8 +375,8 @@ record_distances = measuring(
 shared_distances = measuring(
     to_shared, lambda block, first, j, query: np.nan_to_num(block[j, first : first + 16] - query, posinf=inf)
 )
-least_box_distances = measuring(  # infinity for an empty box
-    to_nearest, lambda boxes, _, j, query: np.maximum(np.maximum(boxes[0, j] - query, query - boxes[1, j]), 0)
+least_box_distances = measuring(  # infinity for an empty box; a missing cell is nowhere outside
+    to_nearest, lambda boxes, _, j, query: np.fmax(np.fmax(boxes[0, j] - query, query - boxes[1, j]), 0)
 )
 largest_box_distances = measuring(  # infinity for an empty box
     to_farthest, lambda boxes, _, j, query: np.maximum(query - boxes[0, j], boxes[1, j] - query)
