@@ -153,19 +153,14 @@ class Targets:
             leaf = self.forest.leaf[place[true]]
             home = self.forest.tree[leaf]
             homes = np.column_stack([leaf, home, self.forest.family[home]])
-            found[:, part] = self._search(asked, own, homes, tolerance, places)
+            counts, scratch = np.empty((2, len(own)), np.int64), trees.scratch_for(self.points.shape[1])
+            trees.count_closer_in_forest(
+                self.forest, asked.arrays, own, homes, tolerance, places, counts, scratch
+            )
+            found[:, part] = counts
 
         in_parts(order.size, work, self.queries_at_once)
         return found
-
-    def _search(self, asked: Asked, own: Floats, homes: Ints, tolerance: float, places: int) -> Ints:
-        """Return the counts of closer and of tied candidates in the groups that `homes` names."""
-        counts = np.empty((2, len(own)), np.int64)
-        scratch = trees.scratch_for(self.points.shape[1])
-        trees.count_closer_in_forest(
-            self.forest, asked.arrays, own, homes, tolerance, places, counts, scratch
-        )
-        return counts
 
 
 class Asked(NamedTuple):

@@ -6,7 +6,8 @@ it, and their smallest row. Once many records are deleted, a new tree is built. 
 
 Boxes and leaves hold the rounded copy of the records. The distance from a point to the nearest (or
 farthest) corner of a box is added up as distances to records are, column after column in float32, and
-rounding never reverses an order: a box bounds the *computed* distances of its records.
+rounding never reverses an order: a box bounds the *computed* distances of its records. Where cells are
+missing, nearest records are searched by distances over the columns that both records have.
 
 A node whose records are all equal is a case of its own, for files with many duplicates: its distance
 is exact, and of records at the same distance it can have the answer only if its smallest row is small
