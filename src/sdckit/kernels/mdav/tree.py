@@ -243,10 +243,11 @@ def empty_slot(tree: Tree, leaf: Int, place: Int) -> None:
 
 @inlined
 def equal_records(points: Floats, one: Int, two: Int) -> bool:
-    """Return True if two records are equal in all columns."""
+    """Return True if two records are equal in all columns, missing cells included."""
     equal = True
     for j in range(points.shape[1]):
-        equal &= points[one, j] == points[two, j]
+        a, b = points[one, j], points[two, j]
+        equal &= (a == b) | (isnan(a) & isnan(b))
     return equal
 
 
@@ -265,7 +266,7 @@ def fit_leaf(tree: Tree, leaf: Int) -> None:
             gaps |= isnan(value)
         low, high = (np.float32(-inf), np.float32(inf)) if gaps else (low, high)
         boxes[0, j, lane], boxes[1, j, lane] = low, high
-        equal &= low == high
+        equal &= (low == high) | gaps
     smallest = len(points)
     for i in range(leaf * WIDTH, leaf * WIDTH + count):
         smallest = min(smallest, tree.rows[i])
@@ -293,7 +294,7 @@ def fit_node(tree: Tree, node: Int) -> bool:
             high = inside[1, j, i] if inside[1, j, i] > high else high  # noqa: FURB136
         changed |= (low != around[0, j, lane]) | (high != around[1, j, lane])
         around[0, j, lane], around[1, j, lane] = low, high
-        equal &= low == high
+        equal &= (low == high) | (high - low == inf)  # without bounds, cells are missing
     if equal:
         for child in range(first, first + WIDTH):
             if tree.smallest[child] < n:
