@@ -13,10 +13,10 @@ from sdckit.arrays import Floats, Int, Ints
 from sdckit.core.registry import InBlocks, Parameter, method
 from sdckit.core.text import plural
 from sdckit.kernels.group_changes import merge_small_groups, swap_members
-from sdckit.kernels.jit import inner, kernel
+from sdckit.kernels.jit import kernel, uncounted, uncounted_inner
 from sdckit.kernels.mdav.groups import SEARCHES, STEP, ProgressShare, mdav_groups, mdav_points
-from sdckit.kernels.mdav.missing import BUILT, MissingTree, build_tree, delete, find_nearest, needs_tree
-from sdckit.kernels.mdav.state import FORMED, HEAD, LEFT, WORK, clear_heap
+from sdckit.kernels.mdav.state import FORMED, HEAD, LEFT, WORK, clear_heap, rounded_copy, start
+from sdckit.kernels.mdav.tree import Tree, build_tree, delete, find_nearest, renewed
 from sdckit.kernels.sums import deviations, powers_of_two, standardise
 
 RUNS = 100_000  # groups aggregated at once: the computation needs several times the memory of the values
@@ -486,84 +486,55 @@ def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -
     )
 
 
-class VmdavState(NamedTuple):
-    """State of V-MDAV between calls of `grow_groups`: groups formed, the group being formed."""
-
-    order: Ints  # all rows, the farthest from the centroid first
-    near: Floats  # heap of the smallest distances seen in a search, largest on top
-    found: Ints  # the rows in that heap
-    members: Ints  # the group being formed
-    groups: Ints  # the answer, -1 for a record in no group yet
-    counters: Ints  # as those of MDAV
-
-
-def vmdav_start(points: Floats, k: int) -> VmdavState:
-    """Return the initial V-MDAV state for points with at least one value in each record (n >= k >= 2)."""
-    n, p = points.shape
-    seen = ~np.isnan(points)
-    reach = np.zeros(n)
-    for j in range(p):  # the centroid of standardised data is 0
-        reach += np.where(seen[:, j], points[:, j] * points[:, j], 0.0)
-    reach *= p / seen.sum(axis=1)
-    counters = np.zeros(BUILT + 1, np.int64)
-    counters[LEFT] = n
-    return VmdavState(
-        order=np.argsort(-reach, kind="stable"),
-        near=np.empty(k),
-        found=np.empty(k, np.int64),
-        members=np.empty(2 * k, np.int64),
-        groups=np.full(n, -1),
-        counters=counters,
-    )
-
-
-@inner
-def search(state: VmdavState, tree: MissingTree, first: int, last: int, size: int) -> None:
+@uncounted_inner
+def search(tree: Tree, members: Ints, first: int, last: int, size: int) -> None:
     """Set the heap to the `size` ungrouped records nearest to any of the members first..last-1."""
-    clear_heap(state.near, state.found, size, len(tree.points))
+    clear_heap(tree.state.near, tree.state.group, size, len(tree.state.slots))
     for m in range(first, last):
-        state.counters[WORK] += find_nearest(tree, state.members[m], state.near, state.found, size)
+        find_nearest(tree, members[m], size)
 
 
-@inner
-def join_group(state: VmdavState, tree: MissingTree, row: Int) -> None:
+@uncounted_inner
+def join_group(tree: Tree, row: Int) -> None:
     """Give `row` the number of the group being formed, and delete it from the tree."""
-    state.groups[row] = state.counters[FORMED]
-    state.counters[LEFT] -= 1
+    tree.state.groups[row] = tree.state.counters[FORMED]
     delete(tree, row)
 
 
-@inner
-def grow_group(state: VmdavState, tree: MissingTree, k: int, share: float) -> None:
+@uncounted_inner
+def grow_group(tree: Tree, members: Ints, k: int, share: float) -> None:
     """Add records to a group of k that are nearer to it than `share` of their nearest squared distance."""
-    near, found, members = state.near, state.found, state.members
+    near, found = tree.state.near, tree.state.group
     for size in range(k, 2 * k - 1):
-        search(state, tree, 0, size, 1)
+        search(tree, members, 0, size, 1)
         inside, members[size] = near[0], found[0]
-        search(state, tree, size, size + 1, 1)
+        search(tree, members, size, size + 1, 1)
         if not inside < share * near[0]:
             return
-        join_group(state, tree, members[size])
+        join_group(tree, members[size])
 
 
-@kernel
-def grow_groups(state: VmdavState, tree: MissingTree, k: int, gamma: float, work: int) -> bool:
-    """Form groups; return True if fewer than 2k records are left, False after `work` nodes or for a tree."""
-    counters, members = state.counters, state.members
+@uncounted
+def grow_groups(tree: Tree, members: Ints, k: int, gamma: float, work: int) -> bool:
+    """Form groups; return True if fewer than 2k records are left, False after about `work` nodes.
+
+    The records are in the order of the state, and `members` is for the group being formed.
+    """
+    state, counters = tree.state, tree.state.counters
     counters[WORK] = 0
     while counters[LEFT] >= 2 * k:
-        if counters[WORK] >= work or needs_tree(counters):
+        if counters[WORK] >= work:
             return False
-        while state.groups[state.order[counters[HEAD]]] >= 0:
+        while state.slots[state.order[counters[HEAD]]] < 0:
             counters[HEAD] += 1
         members[0] = state.order[counters[HEAD]]
-        search(state, tree, 0, 1, k - 1)
+        search(tree, members, 0, 1, k - 1)
         for m in range(1, k):
-            members[m] = state.found[m - 1]
+            members[m] = state.group[m - 1]
         for m in range(k):
-            join_group(state, tree, members[m])
+            join_group(tree, members[m])
         if gamma > 0:
-            grow_group(state, tree, k, gamma * gamma)
+            grow_group(tree, members, k, gamma * gamma)
         counters[FORMED] += 1
     return True
 
@@ -590,17 +561,20 @@ def vmdav_numbers(
 
 def group_points(points: Floats, k: int, gamma: float) -> Ints:
     """Return the V-MDAV group of each point; -1 for those that are left when fewer than 2k are."""
-    state = vmdav_start(points, k)
-    tree = None
+    grouped, members = start(points, k), np.empty(2 * k, np.int64)
+    grouped.groups.fill(-1)
+    seen, reach = ~np.isnan(points), np.zeros(len(points))
+    for j in range(points.shape[1]):  # the centroid of standardised data is 0
+        reach += np.where(seen[:, j], points[:, j] * points[:, j], 0.0)
+    grouped.order[:] = np.argsort(-reach * (points.shape[1] / seen.sum(axis=1)), kind="stable")
+    tree = build_tree(grouped, rounded_copy(points))
     with progress.track("V-MDAV", 1.0) as report:
-        share = ProgressShare(report, state.counters, SEARCHES)
-        while tree is None or not grow_groups(state, tree, k, gamma, max(1, STEP // points.shape[1])):
+        share = ProgressShare(report, grouped.counters, SEARCHES)
+        while not grow_groups(tree, members, k, gamma, max(1, STEP // points.shape[1])):
             share.show()
-            if tree is None or needs_tree(state.counters):
-                tree = build_tree(points, np.flatnonzero(state.groups < 0))
-                state.counters[BUILT] = state.counters[LEFT]
+            tree = renewed(tree)
         report(1.0)
-    return state.groups
+    return grouped.groups
 
 
 def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
