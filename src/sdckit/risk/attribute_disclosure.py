@@ -15,29 +15,15 @@ from sdckit.core.cells import NUMBER, converted, polars_column
 from sdckit.kernels.candidates import no_facts
 from sdckit.kernels.jit import kernel
 from sdckit.metrics.pair import metric
+from sdckit.risk import facts
 from sdckit.risk.beside import row_orders
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, once, score_of_file, standardised
-from sdckit.risk.facts import (
-    TO_MASKED,
-    aligned_column,
-    blocks_of_original,
-    facts_of,
-    hidden_of_original,
-    units_of_original,
-    unknown_of_original,
-)
+from sdckit.risk.facts import TO_MASKED, facts_of
 from sdckit.risk.intruder import laws_of, posterior_of, proves_swaps, whole_matrix
 from sdckit.risk.law import LARGE, law_of_shadows
 from sdckit.risk.literature import nearest_attack
 from sdckit.risk.shadows import masks_again, shadows_of_column
-from sdckit.risk.units import (
-    Property,
-    guessed_shares,
-    linked_shares,
-    rows_in_units,
-    shares_of_links,
-    shows_units,
-)
+from sdckit.risk.units import Property, guessed_shares, linked_shares, rows_in_units, shows_units
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -126,11 +112,10 @@ def right_guesses(targets: Cells, queries: Cells) -> Property:
 @once
 def confidential_of(pair: Pair) -> dict[str, Confidential]:
     """Return the cells of each confidential column that is published, by name; read once."""
-    original, found = pair.original, {}
     if pair.whole is not None and pair.rows is not None:
-        for name, both in confidential_of(pair.whole).items():
-            found[name] = Confidential(*(cells.take(pair.rows) for cells in both))
-        return found
+        whole = confidential_of(pair.whole).items()
+        return {name: Confidential(*(cells.take(pair.rows) for cells in both)) for name, both in whole}
+    original, found = pair.original, {}
     for name in original.roles.confidential:
         if name in pair.columns:
             j = pair.columns.index(name)
@@ -138,7 +123,7 @@ def confidential_of(pair: Pair) -> dict[str, Confidential]:
         elif pair.table is None:
             found[name] = confidential_of_original(original)[name]
         elif original.table is not None and name in pair.table.names:
-            files = (original.table.column(name), aligned_column(pair, name))
+            files = (original.table.column(name), facts.aligned_column(pair, name))
             found[name] = Confidential(*converted_cells(*files))
     return found
 
@@ -160,11 +145,11 @@ def confidential_of_original(original: Original) -> dict[str, Confidential]:
 
 def keep_columns(original: Original) -> None:
     """Read all that risks need of a table's other columns, to be kept without the table."""
-    blocks_of_original(original)
+    facts.blocks_of_original(original)
     confidential_of_original(original)
-    if unknown_of_original(original):
-        hidden_of_original(original)
-    units_of_original(original)
+    if facts.unknown_of_original(original):
+        facts.hidden_of_original(original)
+    facts.units_of_original(original)
 
 
 def digest_of_columns(original: Original) -> bytes:
@@ -208,8 +193,8 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
     laws = laws_of(pair) or (["other_columns"] if order else [])
     for by in laws if whole and pair.original.n <= LARGE else ():
         links = posterior_of(pair, by, order=order)
-        shares[by] = shares_of_links(links, links.both, wanted, forward=False)
-        shares[f"{by} alone"] = shares_of_links(links, links.plain, wanted, forward=False)
+        shares[by] = links.shares(links.both, wanted.of_links, forward=False)
+        shares[f"{by} alone"] = links.shares(links.plain, wanted.of_links, forward=False)
         voters, voted, weights = _votes_by_law(pair, by, order=order)
         shares[f"{by}, votes"] = votes_right(cells, voters, voted, weights, rows)
         if stands_for is not None:
@@ -221,7 +206,8 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
                 Confidential(original, original), voters, values, weights, rows
             )
     for by in laws_of(pair) if shows_units(pair) else ():
-        shares[f"{by}, units"] = shares_of_links(*rows_in_units(pair, by), wanted, forward=False)
+        links, chance = rows_in_units(pair, by)
+        shares[f"{by}, units"] = links.shares(chance, wanted.of_links, forward=False)
     if laws_of(pair) and proves_swaps(pair):  # too large to undo it here: each finds his own record
         shares["swaps"] = wanted.of_links(rows, rows).astype(float)
     blocks = facts_of(pair).ours.blocks

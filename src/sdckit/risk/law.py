@@ -25,14 +25,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from sdckit.arrays import Bools, Floats, Int, Ints
 from sdckit.core.cells import number_values
 from sdckit.kernels.jit import inner, kernel
-from sdckit.risk.distances import mid_ranks_of, row_marks
+from sdckit.risk.distances import mid_ranks_of, places_among, row_marks
 from sdckit.risk.posterior import Search
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ class Normal:
             kinds, roots = np.zeros_like(kinds), inverse_root(self.covariance, 1e-6)[None]
         squares = roots**2
         shares = (squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300)).sum(axis=2)
-        _add_normal(read, free, self.mean, inverse, logs, roots, shares, kinds, rows, originals, found)
+        parts = self.mean, inverse, logs, roots, shares, kinds
+        _add_normal(parts, read, free, rows, originals, found)
 
     def _root_of(self, free: Bools) -> Floats:
         """Return the root for records with these free cells, of which the others are not known to be 0."""
@@ -120,20 +121,9 @@ class Normal:
 
 
 @kernel
-def _add_normal(
-    read: Floats,
-    free: Bools,
-    mean: Floats,
-    inverse: Floats,
-    logs: Floats,
-    roots: Floats,
-    shares: Floats,
-    kinds: Ints,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
-) -> None:
+def _add_normal(parts: Any, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
     """Add the normal log-density of each pair, over the cells that are free in the published record."""
+    mean, inverse, logs, roots, shares, kinds = parts
     p, directions = roots.shape[1:]
     z = np.empty(p)
     for e in range(len(rows)):
@@ -189,8 +179,7 @@ def _list_best(  # noqa: C901 - one pass
                 border = values[last]
 
 
-@dataclass(frozen=True)
-class RankMoves:
+class RankMoves(NamedTuple):
     """Histogram of the move in ranks, by bins of the original's rank, each variable by itself."""
 
     ranks: Floats
@@ -204,22 +193,13 @@ class RankMoves:
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add the log share of the move of each free cell."""
-        _add_moves(read, free, self.ranks, self.bins, self.limits, self.tables, rows, originals, found)
+        _add_moves(self, read, free, rows, originals, found)
 
 
 @kernel
-def _add_moves(
-    read: Floats,
-    free: Bools,
-    ranks: Floats,
-    bins: Ints,
-    limits: Floats,
-    tables: Floats,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
-) -> None:
+def _add_moves(law: RankMoves, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
     """Add the log share of the move in ranks of each pair; beyond the largest one seen it falls steeply."""
+    ranks, bins, limits, tables = law
     p, width = len(limits), tables.shape[2]
     for e in range(len(rows)):
         u, i = rows[e], originals[e]
@@ -266,15 +246,11 @@ def _add_transitions(
 
 def _states(column: Floats, heaps: Floats) -> Ints:
     """Return 1 for each missing cell, the number of its frequent value from 2 on, and else 0."""
-    found = np.isnan(column).astype(np.int64)
-    if heaps.size:
-        place = np.minimum(np.searchsorted(heaps, column), len(heaps) - 1)
-        found = np.where(heaps[place] == column, place + 2, found)
-    return found
+    place = places_among(column, heaps)
+    return np.where(place >= 0, place + 2, np.isnan(column))
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(NamedTuple):
     """Density of the change of a cell, a difference or a factor, by the nearest ones in all records."""
 
     original: Floats
@@ -289,30 +265,22 @@ class Changes:
         """Add the log density of the change of each free cell; that of a factor of 0 is left out."""
         for j, seen in enumerate(self.seen):
             if seen.size:
-                _add_changes(
-                    read[:, j], free[:, j], self.original[:, j], seen, self.factors, rows, originals, found
-                )
+                ours, theirs = self.original[originals, j], read[rows, j]
+                _add_changes(ours, theirs, free[rows, j], seen, self.factors, found)
 
 
 @kernel
 def _add_changes(
-    read: Floats,
-    free: Bools,
-    original: Floats,
-    seen: Floats,
-    factors: Int,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
+    ours: Floats, theirs: Floats, free: Bools, seen: Floats, factors: Int, found: Floats
 ) -> None:
     """Add minus the log of the width that the nearest changes take, on both sides, for each pair."""
     size = len(seen)
     near = int(math.sqrt(size) / 4) + 2
     least = 1e-9 * (seen[-1] - seen[0]) + 1e-300
-    for e in range(len(rows)):
-        x = original[originals[e]]
-        if free[rows[e]] and x == x and (x != 0 or factors == 0):  # noqa: PLR0124 - false for NaN
-            change = read[rows[e]] / x if factors == 1 else read[rows[e]] - x
+    for e in range(len(ours)):
+        x = ours[e]
+        if free[e] and x == x and (x != 0 or factors == 0):  # noqa: PLR0124 - false for NaN
+            change = theirs[e] / x if factors == 1 else theirs[e] - x
             place = np.searchsorted(seen, change)
             low, high = seen[max(place - near, 0)], seen[min(place + near, size - 1)]
             found[e] -= math.log(max(high, change) - min(low, change) + least)
@@ -320,8 +288,7 @@ def _add_changes(
                 found[e] -= math.log(abs(x))
 
 
-@dataclass(frozen=True)
-class OwnShadows:
+class OwnShadows(NamedTuple):
     """Published records lie near the shadows of their original: all cells together, or each by itself."""
 
     shadows: Floats  # original x shadow x variable, in usual distances
@@ -335,21 +302,13 @@ class OwnShadows:
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add the log of the mean of Cauchy densities around the shadows of each original."""
-        _add_own(read, free, self.shadows, self.width, self.together, rows, originals, found)
+        _add_own(self, read, free, rows, originals, found)
 
 
 @kernel
-def _add_own(
-    read: Floats,
-    free: Bools,
-    shadows: Floats,
-    width: Floats,
-    together: Int,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
-) -> None:
+def _add_own(law: OwnShadows, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
     """Add the log density of each pair, by the distances from all shadows of its original."""
+    shadows, _, width, together = law
     count, p = shadows.shape[1:]
     cells = np.empty(p)
     for e in range(len(rows)):
@@ -376,14 +335,13 @@ def _add_own(
                     found[e] += math.log(cells[j])
 
 
-@dataclass(frozen=True)
-class OwnNormal:
+class OwnNormal(NamedTuple):
     """Published cells are normal with mean and covariance of the shadows of their own original."""
 
     mean: Floats
     root: Floats  # original x variable x variable: its product with itself is the precision
     logs: Floats  # half the log determinant of each covariance
-    count: int  # shadows that mean and covariance come from
+    draws: int  # shadows that mean and covariance come from
 
     def read(self, published: Floats) -> Floats:
         """Return the published cells."""
@@ -391,22 +349,15 @@ class OwnNormal:
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add the log density that a few draws allow for, Student's; only free cells count."""
-        _add_own_normal(read, free, self.mean, self.root, self.logs, self.count, rows, originals, found)
+        _add_own_normal(self, read, free, rows, originals, found)
 
 
 @kernel
 def _add_own_normal(
-    read: Floats,
-    free: Bools,
-    mean: Floats,
-    root: Floats,
-    logs: Floats,
-    count: int,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
+    law: OwnNormal, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats
 ) -> None:
     """Add Student's log density of each pair."""
+    mean, root, logs, draws = law
     p = mean.shape[1]
     for e in range(len(rows)):
         u, i = rows[e], originals[e]
@@ -417,7 +368,7 @@ def _add_own_normal(
                 if free[u, j]:
                     length += (read[u, j] - mean[i, j]) * root[i, j, k]
             squares += length * length
-        found[e] -= logs[i] + 0.5 * count * math.log(1 + squares / (count - 1))
+        found[e] -= logs[i] + 0.5 * draws * math.log(1 + squares / (draws - 1))
 
 
 Estimate = Normal | RankMoves | Changes | OwnShadows | OwnNormal  # one of the estimates; see the module
@@ -853,16 +804,17 @@ def _products(rest: Floats, seen: Bools) -> Floats:
     return np.asarray(flat.T @ flat / np.maximum(there.T @ there, 1))
 
 
-def inverse_root(covariance: Floats, least: float = 0.0) -> Floats:
+def inverse_root(covariance: Floats, least: float = 0.0, border: float | None = None) -> Floats:
     """Return a matrix whose product with itself is the inverse; directions without variance are left out.
 
-    Or they get the share `least` of the largest variance: what is published without noise tells most.
+    Or they get the share `least` of the largest variance: what is published without noise tells most. Without
+    variance is a direction below the `border`, by default a tiny share of the largest variance.
     """
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     largest = max(float(values.max(initial=0.0)), 1e-300)
     if least > 0:
         values = np.maximum(values, max(least * largest, SMALLEST))
-    kept = values > largest * 1e-10
+    kept = values > (largest * 1e-10 if border is None else border)
     return np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
@@ -978,11 +930,9 @@ def _root_of_correlation(z: Floats, own: Bools) -> Floats:
     size[dead] = 1.0
     correlation = products / size[:, None] / size
     correlation[dead, dead] = 1.0
-    values, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
-    kept = values > 1e-9
-    root = vectors[:, kept] / np.sqrt(values[kept])
+    root = inverse_root(correlation, border=1e-9)
     root[dead] = 0.0
-    return np.ascontiguousarray(root)
+    return root
 
 
 def _fit_moves(ranks: Floats, published: Floats, own: Bools) -> tuple[RankMoves, RankMoves]:

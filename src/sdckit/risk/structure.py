@@ -14,6 +14,7 @@ import numpy as np
 
 from sdckit.arrays import Bools, Floats, Ints
 from sdckit.kernels.jit import inner, kernel
+from sdckit.risk.distances import places_among
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,20 +44,12 @@ def codes_of(original: Floats, published: Floats, strata: Ints | None = None) ->
     Where values were exchanged within strata, equal values of two strata have different numbers.
     """
     values = np.unique(published[~np.isnan(published)])
-    if not values.size:
-        return Codes(np.full(len(published), -1), np.full(len(original), -1), 0)
-    theirs, ours = _numbers(published, values), _numbers(original, values)
+    theirs, ours = places_among(published, values), places_among(original, values)
     if strata is None:
         return Codes(theirs, ours, len(values))
     theirs, ours = (np.where(found < 0, -1, found * len(strata) + strata) for found in (theirs, ours))
     values = np.unique(theirs[theirs >= 0])
-    return Codes(_numbers(theirs, values), _numbers(ours, values), len(values))
-
-
-def _numbers(column: Floats | Ints, values: Floats | Ints) -> Ints:
-    """Return the place of each cell among sorted values; -1 for a cell that is not one of them."""
-    place = np.minimum(np.searchsorted(values, column), len(values) - 1)
-    return np.where(values[place] == column, place, -1)
+    return Codes(places_among(theirs, values), places_among(ours, values), len(values))
 
 
 def is_exchanged(original: Floats, published: Floats) -> bool:
@@ -68,9 +61,8 @@ def is_exchanged(original: Floats, published: Floats) -> bool:
     if moved.sum() < MOVED:
         return False
     pairs, counts = np.unique(a[moved] * codes.size + b[moved], return_counts=True)
-    back = pairs % codes.size * codes.size + pairs // codes.size
-    place = np.minimum(np.searchsorted(pairs, back), len(pairs) - 1)
-    returned = np.where(pairs[place] == back, np.minimum(counts, counts[place]), 0)
+    place = places_among(pairs % codes.size * codes.size + pairs // codes.size, pairs)
+    returned = np.where(place >= 0, np.minimum(counts, counts[place]), 0)
     return bool(returned.sum() >= RETURNS * moved.sum())
 
 

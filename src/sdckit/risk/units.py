@@ -9,7 +9,7 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.cells import class_sizes, converted_numbers, number_values, polars_column
-from sdckit.kernels.candidates import Side, count_candidates, count_nearest, no_facts, take
+from sdckit.kernels.candidates import Side, Targets, count_candidates, count_nearest, no_facts, take
 from sdckit.metrics.pair import metric
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, once, row_marks, score_of_file, standardised
 from sdckit.risk.facts import (
@@ -26,7 +26,7 @@ from sdckit.risk.facts import (
 from sdckit.risk.intruder import laws_of, posterior_of, reading_of, runs_again
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import TOLERANCE, NearestAttack, nearest_attack
-from sdckit.risk.posterior import AT_ONCE, EQUAL, WHOLE, Pairs, Posterior, Search, likely_pairs, sorted_pairs
+from sdckit.risk.posterior import AT_ONCE, WHOLE, Pairs, Posterior, Search, likely_pairs, sorted_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,24 +196,9 @@ def guessed_shares(sides: Sides, wanted: Property) -> Floats:
 
 def linked_shares(attack: NearestAttack, wanted: Property) -> Floats:
     """Return, for each query, the share of its nearest candidates that have the property; 0 without any."""
-    sides = attack.sides or (no_facts(len(attack.targets)), no_facts(len(attack.queries)))
-    counts = count_nearest(attack.targets, attack.queries, sides, wanted, TOLERANCE)
+    targets, sides = attack.targets.points, (attack.targets.facts, attack.facts)
+    counts = count_nearest(targets, attack.queries, sides, wanted, TOLERANCE)
     return counts[1] / np.maximum(counts[0], 1)
-
-
-def shares_of_links(found: Posterior, chance: Floats, wanted: Property, *, forward: bool) -> Floats:
-    """Return, for each query, the share of its most probable partners that have the property.
-
-    Queries are published rows and targets originals, or the other way round if not `forward`.
-    """
-    pairs = found.pairs
-    queries, targets = (pairs.rows, pairs.originals) if forward else (pairs.originals, pairs.rows)
-    best = np.zeros(pairs.n)
-    np.maximum.at(best, queries, chance)
-    equal = (chance >= best[queries] * (1 - EQUAL)) & (chance > 0)
-    mine, theirs, weight = queries[equal], targets[equal], pairs.standing[equal]
-    has, total = wanted.of_links(theirs, mine), np.bincount(mine, weight, pairs.n)
-    return np.asarray(np.bincount(mine, weight * has, pairs.n) / np.maximum(total, 1e-300))
 
 
 def row_shares(pair: Pair, units: Ints) -> Iterator[tuple[str, Floats]]:
@@ -225,7 +210,7 @@ def row_shares(pair: Pair, units: Ints) -> Iterator[tuple[str, Floats]]:
             yield "dbrl", linked_shares(nearest_attack(pair, standardised, direction), wanted)
         for by in laws_of(pair) if pair.rows is None and pair.n <= LARGE else ():
             links = posterior_of(pair, by, order=False)
-            yield by, shares_of_links(links, links.both, wanted, forward=direction == TO_ORIGINAL)
+            yield by, links.shares(links.both, wanted.of_links, forward=direction == TO_ORIGINAL)
 
 
 # --- whole units, by their means and sorted rows ---------------------------------------------------------
@@ -249,7 +234,7 @@ def unit_credits(pair: Pair, units: Units) -> Iterator[tuple[str, Floats]]:
         for name, files in points.items():
             targets, queries = files if forward else files[::-1]
             if candidates is None:
-                attack = NearestAttack(targets, queries, (ours, theirs))
+                attack = NearestAttack(Targets(targets, ours), queries, theirs)
                 yield name, attack.credits(np.arange(units.count)).expected
             else:
                 yield name, _credits_among(candidates, targets, queries)
