@@ -160,13 +160,8 @@ class Relation(NamedTuple):
 
 def relation(original: Floats, published: Floats) -> Relation:
     """Return the relation of equal numbers, NaN fitting everything."""
-    ours, theirs = np.isnan(original), np.isnan(published)
-    return Relation(
-        np.where(ours, -np.inf, original),
-        np.where(ours, np.inf, original),
-        np.where(theirs, -np.inf, published),
-        np.where(theirs, np.inf, published),
-    )
+    sides, ends = (original, published), (-np.inf, np.inf)
+    return Relation(*(np.where(np.isnan(values), end, values) for values in sides for end in ends))
 
 
 def place_facts(x: Ints, y: Ints) -> tuple[Ints | None, list[Relation]]:
@@ -197,14 +192,9 @@ def zero_relations(x: Floats, y: Floats) -> tuple[Relation, Relation, Relation]:
 
 def base_relation(x: Floats, y: Floats, half: Floats) -> Relation:
     """Return the relation of a variable rounded to a base: at most half of it away; a missing cell fits."""
-    ours, theirs = relation(x, y), ROUNDING * np.abs(x)
-    slack = half + ROUNDING * np.fmax(half, np.abs(y))
-    return Relation(
-        np.where(np.isnan(x), -np.inf, ours.low - theirs),
-        np.where(np.isnan(x), np.inf, ours.high + theirs),
-        np.where(np.isnan(y), -np.inf, ours.published_low - slack),
-        np.where(np.isnan(y), np.inf, ours.published_high + slack),
-    )
+    low, high, first, last = relation(x, y)
+    own, slack = ROUNDING * np.abs(np.nan_to_num(x)), half + ROUNDING * np.fmax(half, np.abs(y))
+    return Relation(low - own, high + own, first - slack, last + slack)
 
 
 def window_relation(ours: TieBlocks, theirs: TieBlocks, j: int, width: float) -> Relation:

@@ -475,20 +475,6 @@ def _space_of_sizes(one: Normal, read: Floats) -> tuple[Floats, Floats]:
     return np.arcsinh(read / middle) / scale, np.arcsinh(one.mean / middle) / scale
 
 
-def read_by_folds(folds: Ints, readings: Sequence[Reading]) -> Search:
-    """Return a published file, each fold of whose rows is read by a law of its own; the first is near all."""
-
-    def likelihood(rows: Ints, originals: Ints) -> Floats:
-        """Return the log-likelihood of each pair of a published row and an original."""
-        found, mine = np.empty(len(rows)), folds[rows]
-        for number, reading in enumerate(readings):
-            some = np.flatnonzero(mine == number)
-            found[some] = reading.likelihood(rows[some], originals[some])
-        return found
-
-    return readings[0].search._replace(likelihood=likelihood)
-
-
 def law_of_shadows(
     original: Floats, shadows: Floats, stated: Stated | None = None, *, any_form: bool = False
 ) -> Law:
@@ -496,17 +482,16 @@ def law_of_shadows(
 
     It may have `any_form` where it is that of a masking of the user's own.
     """
-    held = unseen(shadows)
-    law = _fit(
-        original, shadows[: -len(held)], np.ones(len(original), np.bool_), effects=len(original) <= LARGE
-    )
+    held, n = unseen(shadows), len(original)
+    seen = shadows[: -len(held)]
+    law = _fit(original, seen, np.ones(n, np.bool_), effects=n <= LARGE)
     if stated is not None:
         law.estimates["stated"] = _normal_of(stated)
     if any_form:
-        law.estimates |= _fit_any_form(original, shadows[: -len(held)])
+        law.estimates |= _fit_any_form(original, seen)
     rng = np.random.default_rng(1)
     each = -(-QUERIES // len(held))
-    some = [_queries_of(law.read(shadow), rng, np.arange(len(original)), each) for shadow in held]
+    some = [_queries_of(law.read(shadow), rng, np.arange(n), each) for shadow in held]
     _set_weights(law, np.concatenate(some, 1))
     return law
 
@@ -541,7 +526,16 @@ def laws_of_folds(original: Floats, published: Floats) -> Search:
     ]
     for number, law in enumerate(laws):
         law.weights = _weights(np.concatenate([one for k, one in enumerate(seen) if k != number], 1))
-    return read_by_folds(folds, readings)
+
+    def likelihood(rows: Ints, originals: Ints) -> Floats:
+        """Return the log-likelihood of each pair of a published row and an original."""
+        found, mine = np.empty(len(rows)), folds[rows]
+        for number, reading in enumerate(readings):
+            some = np.flatnonzero(mine == number)
+            found[some] = reading.likelihood(rows[some], originals[some])
+        return found
+
+    return readings[0].search._replace(likelihood=likelihood)  # the first law is near all
 
 
 def _law_of_some(original: Floats, published: Floats, rng: np.random.Generator) -> Search:
@@ -583,14 +577,12 @@ def _queries_of(reading: Reading, rng: np.random.Generator, among: Ints, count: 
 
 def _set_weights(law: Law, components: Floats) -> None:
     """Set the weights of a law, after leaving out the worse of two histograms of moves in ranks."""
-    names = list(law.estimates)
-    if "smooth rank" not in names:
-        law.weights = _weights(components)
-        return
-    weight = dict(zip(names, _weights(components), strict=True))
-    worse = min("rank", "smooth rank", key=lambda name: weight[name])
-    del law.estimates[worse]
-    law.weights = _weights(np.delete(components, names.index(worse), axis=0))
+    names, weights = list(law.estimates), _weights(components)
+    if "smooth rank" in names:
+        worse = min("rank", "smooth rank", key=lambda name: weights[names.index(name)])
+        del law.estimates[worse]
+        weights = _weights(np.delete(components, names.index(worse), axis=0))
+    law.weights = weights
 
 
 def _weights(components: Floats) -> Floats:
@@ -697,14 +689,13 @@ def _fit(original: Floats, published: Floats, train: Bools, *, effects: bool) ->
     own = np.stack([states.of(one) == 0 for one in published]) & train[:, None] & ~np.isnan(original)
     seen = ~np.isnan(published) & train[:, None] & ~np.isnan(original)
     local, own_scale = _fit_local(original, published, own, ranks, effects=effects and len(published) > 2)
+    sharp, smooth = _fit_moves(ranks, published, own)
     found: dict[str, Estimate] = {
         "plain": _fit_plain(original, published, seen),
         "local": local,
+        "rank": sharp,
     }
-    found["rank"], smooth = _fit_moves(ranks, published, own)
-    if effects:
-        found["smooth rank"] = smooth
-    return Law(states, found, effects=own_scale)
+    return Law(states, found | ({"smooth rank": smooth} if effects else {}), effects=own_scale)
 
 
 def _fit_states(original: Floats, ranks: Floats, published: Floats, train: Bools) -> States:

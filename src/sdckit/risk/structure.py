@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sdckit.arrays import Bools, Floats, Ints
-from sdckit.kernels.jit import inner, kernel
+from sdckit.kernels.jit import kernel
 from sdckit.risk.distances import places_among
 
 if TYPE_CHECKING:
@@ -106,30 +106,14 @@ def _keep_exchanged(published: Ints, original: Ints, partners: Bools, found: Boo
                     found[u, i] = partners[original[i], published[u]]
 
 
-@kernel
 def _keep_single(found: Bools) -> None:
     """Where a row or an original has one possible pair left, remove the others of its partner."""
-    n = len(found)
-    for u in range(n):
-        last = _only(found, u, 0)
-        for v in range(n if last >= 0 else 0):
-            found[v, last] = found[v, last] and v == u
-    for i in range(n):
-        last = _only(found, i, 1)
-        for k in range(n if last >= 0 else 0):
-            found[last, k] = found[last, k] and k == i
-
-
-@inner
-def _only(found: Bools, number: int, axis: int) -> int:
-    """Return the only possible partner of a row (axis 0) or of an original (1); -1 for none or several."""
-    last = -1
-    for k in range(len(found)):
-        if found[number, k] if axis == 0 else found[k, number]:
-            if last >= 0:
-                return -1
-            last = k
-    return last
+    for lines in (found, found.T):
+        for number, line in enumerate(lines):
+            places = np.flatnonzero(line)
+            if len(places) == 1:
+                lines[:, places] = False
+                lines[number, places] = True
 
 
 def supported(likelihood: Floats, columns: Sequence[Codes]) -> Floats:

@@ -297,29 +297,18 @@ def rows_in_units(pair: Pair, by: str) -> tuple[Posterior, Floats]:
 
     Rows of a unit that no unmasked column tells apart share it.
     """
-    units, found, blocks = (
-        Units(numbers_read(pair)),
-        unit_posterior(pair, by),
-        facts_of(pair).ours.blocks,
-    )
+    units, found, blocks = Units(numbers_read(pair)), unit_posterior(pair, by), facts_of(pair).ours.blocks
     rows, (g, h) = _aligned_rows(pair, units), found.pairs[:2]
     best = np.flatnonzero(found.both >= min(LEAST, found.both.max()))
     g, h, chance = g[best], h[best], found.both[best]
-    u: list[Ints] = []
-    i: list[Ints] = []
-    of_pair: list[Ints] = []
+    parts = []
     for size in np.unique(units.sizes[g]):
         some = np.flatnonzero(units.sizes[g] == size)
-        for a in range(size):
-            for b in range(size):
-                theirs, ours = rows[units.starts[g[some]] + a], rows[units.starts[h[some]] + b]
-                alike = np.flatnonzero(blocks[theirs] == blocks[ours])
-                u.append(theirs[alike])
-                i.append(ours[alike])
-                of_pair.append(some[alike])
-    theirs, ours, number = (np.concatenate(part) for part in (u, i, of_pair))
-    pairs = Pairs(theirs, ours, np.log(chance[number]), np.ones(len(theirs)), pair.n)
-    return Posterior(pairs), chance[number]
+        theirs, ours = (rows[units.starts[one[some]] + np.arange(size)[:, None]] for one in (g, h))
+        a, b, k = np.nonzero(blocks[theirs][:, None] == blocks[ours])
+        parts.append((theirs[a, k], ours[b, k], chance[some[k]]))
+    theirs, ours, chances = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Posterior(Pairs(theirs, ours, np.log(chances), np.ones(len(theirs)), pair.n)), chances
 
 
 @once
@@ -383,20 +372,12 @@ def units_by_law(pair: Pair) -> Iterator[Floats]:
 
     Where the method draws nothing, the facts say it all: units whose rows are published alike are equal.
     """
-    if not shows_units(pair):
-        return
-    if runs_again(pair):
+    if shows_units(pair) and runs_again(pair):
         yield chances_by_facts(pair)
-    for by in laws_of(pair):
-        yield from _credits_by(pair, by)
-
-
-def _credits_by(pair: Pair, by: str) -> Iterator[Floats]:
-    """Yield every unit's credit by one law, in both directions, one to one and not."""
-    found = unit_posterior(pair, by)
-    for chance in (found.both, found.plain):
-        for forward in (True, False):
-            yield found.credit(chance, forward=forward)
+    for found in [unit_posterior(pair, by) for by in laws_of(pair)] if shows_units(pair) else ():
+        for chance in (found.both, found.plain):
+            for forward in (True, False):
+                yield found.credit(chance, forward=forward)
 
 
 def chances_by_facts(pair: Pair) -> Floats:
@@ -411,9 +392,9 @@ def row_credits_of_units(pair: Pair) -> Floats:
 
     By the facts, rows of a unit that they do not tell apart share it.
     """
-    found = [row_chances_by_facts(pair)] if runs_again(pair) else []
-    found += [credit[numbers_read(pair)] for by in laws_of(pair) for credit in _credits_by(pair, by)]
-    return max(found, key=np.mean)
+    by_facts, by_units = runs_again(pair), list(units_by_law(pair))
+    found = [row_chances_by_facts(pair)] if by_facts else []
+    return max([*found, *(credit[numbers_read(pair)] for credit in by_units[by_facts:])], key=np.mean)
 
 
 def row_chances_by_facts(pair: Pair) -> Floats:
