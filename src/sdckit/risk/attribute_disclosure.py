@@ -15,14 +15,12 @@ from sdckit.core.cells import NUMBER, converted, polars_column
 from sdckit.kernels.candidates import no_facts
 from sdckit.kernels.jit import kernel
 from sdckit.metrics.pair import metric
-from sdckit.risk import facts
+from sdckit.risk import facts, intruder
 from sdckit.risk.beside import row_orders
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, once, score_of_file, standardised
 from sdckit.risk.facts import TO_MASKED, facts_of
-from sdckit.risk.intruder import laws_of, posterior_of, proves_swaps, whole_matrix
 from sdckit.risk.law import LARGE, law_of_shadows
 from sdckit.risk.literature import nearest_attack
-from sdckit.risk.shadows import masks_again, shadows_of_column
 from sdckit.risk.units import Property, guessed_shares, linked_shares, rows_in_units, shows_units
 
 if TYPE_CHECKING:
@@ -190,9 +188,9 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
     whole = pair.rows is None
     order = whole and bool(row_orders(pair))
     stands_for = _values_by_law(pair, name) if whole else None
-    laws = laws_of(pair) or (["other_columns"] if order else [])
+    laws = intruder.laws_of(pair) or (["other_columns"] if order else [])
     for by in laws if whole and pair.original.n <= LARGE else ():
-        links = posterior_of(pair, by, order=order)
+        links = intruder.posterior_of(pair, by, order=order)
         shares[by] = links.shares(links.both, wanted.of_links, forward=False)
         shares[f"{by} alone"] = links.shares(links.plain, wanted.of_links, forward=False)
         voters, voted, weights = _votes_by_law(pair, by, order=order)
@@ -205,10 +203,12 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
             shares[f"{by}, true values"] = votes_right(
                 Confidential(original, original), voters, values, weights, rows
             )
-    for by in laws_of(pair) if shows_units(pair) else ():
+    for by in intruder.laws_of(pair) if shows_units(pair) else ():
         links, chance = rows_in_units(pair, by)
         shares[f"{by}, units"] = links.shares(chance, wanted.of_links, forward=False)
-    if laws_of(pair) and proves_swaps(pair):  # too large to undo it here: each finds his own record
+    if intruder.laws_of(pair) and intruder.proves_swaps(
+        pair
+    ):  # too large to undo it here: each finds his own record
         shares["swaps"] = wanted.of_links(rows, rows).astype(float)
     blocks = facts_of(pair).ours.blocks
     if (blocks != blocks[0]).any():  # else a constant guess
@@ -229,9 +229,9 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
 def _votes_by_law(pair: Pair, by: str, *, order: bool) -> tuple[Ints, Ints, Floats]:
     """Return originals, published rows and their probabilities by a law: of all pairs, or of likely ones."""
     if pair.original.n**2 > ALL_VOTES:
-        links = posterior_of(pair, by, order=order)
+        links = intruder.posterior_of(pair, by, order=order)
         return links.pairs.originals, links.pairs.rows, links.both * links.pairs.standing
-    chance = _chances(whole_matrix(pair, by, order=order))
+    chance = _chances(intruder.whole_matrix(pair, by, order=order))
     rows, originals = np.nonzero(chance)
     return originals, rows, chance[rows, originals]
 
@@ -319,11 +319,11 @@ def _values_by_law(pair: Pair, name: str) -> Floats | None:
     masked, or nothing was drawn, or the file is large.
     """
     n = pair.original.n
-    if name not in pair.columns or n**2 > ALL_VOTES or not masks_again(pair):
+    if name not in pair.columns or n**2 > ALL_VOTES or not intruder.masks_again(pair):
         return None
     column = pair.columns.index(name)
     ours, theirs = pair.original.values[:, [column]], pair.masked[:, [column]]
-    law = law_of_shadows(ours, shadows_of_column(pair, column), any_form=True)
+    law = law_of_shadows(ours, intruder.shadows_of_column(pair, column), any_form=True)
     rows, originals = np.indices((n, n)).reshape(2, -1)
     return _chances(law.read(theirs).likelihood(rows, originals).reshape(n, n))
 
