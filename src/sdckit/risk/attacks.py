@@ -40,12 +40,7 @@ BOTH = "both"
 ALL, NEAREST = "all", "nearest"  # attacks that `linkage` tries: those that know the law, or the literature's
 NEARLY_CERTAIN = 0.9
 OUTLIERS = 0.02  # share of the records, those farthest from the mean, whose risk is reported separately
-LAWS = (
-    "shadows",
-    "folds",
-    "other_columns",
-    "row_order",
-)  # they link all records at once, or each by itself
+LAWS = ("shadows", "folds", "other_columns", "row_order")  # they link all records at once, or each by itself
 OF_LAWS = (*LAWS, "rows_of_units")  # what chance finds by them is what a plain guess finds
 FILES = ("standardised", "blocks", "breaks_rules", "untouched_of")  # what is kept of a pair beside its facts
 DEFAULTS: dict[str, Any] = {
@@ -880,12 +875,7 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     """
 
 
-@metric(
-    title="DBRL on ranks",
-    score=partial(score_attack, "dbrl_rank"),
-    reference=HANDBOOK,
-    **NEAREST_RECORD,
-)
+@metric(title="DBRL on ranks", score=partial(score_attack, "dbrl_rank"), reference=HANDBOOK, **NEAREST_RECORD)
 def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
     """Share of records re-identified by linking each to the record with the nearest ranks; 0 if none.
 
