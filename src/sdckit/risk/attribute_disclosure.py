@@ -167,13 +167,7 @@ class Learned(NamedTuple):
     random: float  # a random record of the whole release
     constant: float  # the best of median, mode and most frequent value within 10 %
     groups: float  # random links among the records that the facts leave
-    attacks: dict[str, float]  # share of right guesses by each attack
     records: Floats  # share of right guesses for each original; NaN where it has no value
-
-    @property
-    def excess(self) -> float:
-        """How much the intruder gains over the larger baseline."""
-        return self.value - max(self.random, self.constant)
 
 
 def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
@@ -206,9 +200,7 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
     for by in intruder.laws_of(pair) if shows_units(pair) else ():
         links, chance = rows_in_units(pair, by)
         shares[f"{by}, units"] = links.shares(chance, wanted.of_links, forward=False)
-    if intruder.laws_of(pair) and intruder.proves_swaps(
-        pair
-    ):  # too large to undo it here: each finds his own record
+    if intruder.laws_of(pair) and intruder.proves_swaps(pair):  # each finds his own record
         shares["swaps"] = wanted.of_links(rows, rows).astype(float)
     blocks = facts_of(pair).ours.blocks
     if (blocks != blocks[0]).any():  # else a constant guess
@@ -221,7 +213,6 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
         float(anyone[known].mean()),
         attacks["constant"],
         float(groups[known].mean()),
-        attacks,
         np.where(known, best, np.nan),
     )
 
@@ -344,7 +335,8 @@ def score_attribute(pair: Pair, *, detail: bool = False, per_record: bool = Fals
     parts: dict[str, float] = {}
     for name, one in found.items():
         parts |= {name: one.value, f"{name} random": one.random, f"{name} constant": one.constant}
-        parts |= {f"{name} excess": one.excess, f"{name} groups": one.groups}
+        excess = one.value - max(one.random, one.constant)
+        parts |= {f"{name} excess": excess, f"{name} groups": one.groups}
     return score_of_file(
         pair,
         found[worst].value,

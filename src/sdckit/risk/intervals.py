@@ -19,7 +19,7 @@ from sdckit.kernels.sums import spread, standardise
 from sdckit.metrics.pair import Pair, divide_or_nan, metric, pooled_means, record_means
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
-from sdckit.risk.distances import RISK, mean_or_nan, permutations
+from sdckit.risk.distances import RISK, mean_or_nan, once, permutations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -398,18 +398,16 @@ def score_rmdid(
     )
 
 
+@once
 def robust_distances(original: Original, seed: int) -> Floats:
     """Return each complete record's distance from the mean under a robust covariance (MCD)."""
-    name = f"robust distances, seed {seed}"
-    if name not in original.cache:
-        points = standardise(original.values)
-        complete = ~np.isnan(points).any(1)
-        distances, lines = np.full(original.n, np.nan), points[complete]
-        _refuse_degenerate(lines, original.columns)
-        inverse = np.linalg.inv(_robust_covariance(lines, seed))
-        distances[complete] = np.sqrt(np.einsum("ij,jk,ik->i", lines, inverse, lines))
-        original.cache[name] = distances
-    return original.cache[name]
+    points = standardise(original.values)
+    complete = ~np.isnan(points).any(1)
+    distances, lines = np.full(original.n, np.nan), points[complete]
+    _refuse_degenerate(lines, original.columns)
+    inverse = np.linalg.inv(_robust_covariance(lines, seed))
+    distances[complete] = np.sqrt(np.einsum("ij,jk,ik->i", lines, inverse, lines))
+    return distances
 
 
 def _refuse_degenerate(points: Floats, names: Sequence[str]) -> None:

@@ -24,18 +24,8 @@ from sdckit.kernels.jit import kernel
 from sdckit.masking import mask_rows, rounded
 from sdckit.metrics.score import LOOKED_UP
 from sdckit.progress import each
-from sdckit.risk import law, posterior
+from sdckit.risk import distances, law, posterior
 from sdckit.risk.beside import read_beside, row_orders, with_more
-from sdckit.risk.distances import (
-    Credits,
-    Found,
-    breaks_rules,
-    cached_value,
-    known_columns,
-    last_value,
-    once,
-    places_among,
-)
 from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of, units_of_original
 from sdckit.risk.law import LARGE
 from sdckit.risk.posterior import Search
@@ -82,13 +72,13 @@ def masks_again(pair: Pair) -> bool:
 
 def shadows_of(pair: Pair, count: int) -> Floats:
     """Return the known variables of the file masked `count` times: shadow x record x variable."""
-    found: list[Floats] = cached_value(pair.cache, "shadows", list)
+    found: list[Floats] = distances.cached_value(pair.cache, "shadows", list)
     remask, steps = pair.remask or _pipeline(pair), published_steps(pair) if pair.remask else None
     for number in each("masking again", range(len(found), count)):
         masked = remask(
             own_draws(number)
         )  # rounded as the release is, so that swapped values are found again
-        found.append(known_columns(pair, rounded(masked, steps) if steps else masked))
+        found.append(distances.known_columns(pair, rounded(masked, steps) if steps else masked))
     return np.stack(found[:count])
 
 
@@ -145,7 +135,7 @@ def _masked_columns(pair: Pair) -> tuple[Sequence[str], Floats]:
     return names, original.matrix(names)
 
 
-@once
+@distances.once
 def published_steps(pair: Pair) -> list[Step]:
     """Return the step that all published values of each variable are multiples of, as everybody can see."""
     return [_step_of_all(column) for column in pair.masked.T]
@@ -153,7 +143,7 @@ def published_steps(pair: Pair) -> list[Step]:
 
 def release_as_shadow(pair: Pair) -> Floats:
     """Return the known variables of the release, rounded as shadows are: long decimals change a bit."""
-    return known_columns(pair, rounded(pair.masked, published_steps(pair)))
+    return distances.known_columns(pair, rounded(pair.masked, published_steps(pair)))
 
 
 def _step_of_all(column: Floats) -> Step:
@@ -164,7 +154,7 @@ def _step_of_all(column: Floats) -> Step:
 
 def _edits(pair: Pair) -> Edits | None:
     """Return the published rules as the repair takes them; None where the release breaks them."""
-    if pair.rules is None or breaks_rules(pair):
+    if pair.rules is None or distances.breaks_rules(pair):
         return None
     places = [pair.columns.index(name) for name in pair.rules.columns]
     return Edits(pair.rules, tuple(pair.columns), np.asfortranarray(pair.original.values[:, places]))
@@ -251,12 +241,12 @@ def reading_of(pair: Pair, by: str, *, order: bool = False, inferred: bool = Tru
     return with_more(reading, more) if more else reading
 
 
-@once
+@distances.once
 def _masked_reading(pair: Pair, by: str) -> Search:
     """Return the masked variables as read by the law of shadows, or by that of the release's own folds."""
     if by == "other_columns":
         return Search(lambda rows, _: np.zeros(len(rows)), list)
-    ours = known_columns(pair, pair.original.values)
+    ours = distances.known_columns(pair, pair.original.values)
     unit = units_of_columns(ours)  # columns of extreme size in units of a power of two
     with np.errstate(over="ignore"):
         theirs = np.clip(release_as_shadow(pair) / unit, -FARTHEST, FARTHEST)
@@ -266,12 +256,12 @@ def _masked_reading(pair: Pair, by: str) -> Search:
     return _of_setting(pair, "law", lambda: _law_of_shadows(pair, ours, unit)).read(theirs).search
 
 
-def _of_setting(pair: Pair, name: str, compute: Callable[[], Found]) -> Found:
+def _of_setting(pair: Pair, name: str, compute: Callable[[], distances.Found]) -> distances.Found:
     """Return what shadows of a setting show; it is kept while a search draws other tables with it."""
     if not pair.trial:
         return compute()
     setting = f"{pair.disclosure.method} {pair.disclosure.parameters!r} {pair.known_variables}"
-    return last_value(pair.original.cache, name, setting, compute)
+    return distances.last_value(pair.original.cache, name, setting, compute)
 
 
 def _law_of_shadows(pair: Pair, ours: Floats, unit: Floats) -> law.Law:
@@ -338,12 +328,12 @@ def codes_of(original: Floats, published: Floats, strata: Ints | None = None) ->
     Where values were exchanged within strata, equal values of two strata have different numbers.
     """
     values = np.unique(published[~np.isnan(published)])
-    theirs, ours = places_among(published, values), places_among(original, values)
+    theirs, ours = distances.places_among(published, values), distances.places_among(original, values)
     if strata is None:
         return Codes(theirs, ours, len(values))
     theirs, ours = (np.where(found < 0, -1, found * len(strata) + strata) for found in (theirs, ours))
     values = np.unique(theirs[theirs >= 0])
-    return Codes(places_among(theirs, values), places_among(ours, values), len(values))
+    return Codes(distances.places_among(theirs, values), distances.places_among(ours, values), len(values))
 
 
 def is_exchanged(original: Floats, published: Floats) -> bool:
@@ -355,7 +345,7 @@ def is_exchanged(original: Floats, published: Floats) -> bool:
     if moved.sum() < MOVED:
         return False
     pairs, counts = np.unique(a[moved] * codes.size + b[moved], return_counts=True)
-    place = places_among(pairs % codes.size * codes.size + pairs // codes.size, pairs)
+    place = distances.places_among(pairs % codes.size * codes.size + pairs // codes.size, pairs)
     returned = np.where(place >= 0, np.minimum(counts, counts[place]), 0)
     return bool(returned.sum() >= RETURNS * moved.sum())
 
@@ -453,7 +443,7 @@ def _add_partners(
 # --- the posterior of a pair ----------------------------------------------------------------------------
 
 
-@once
+@distances.once
 def posterior_of(pair: Pair, by: str, *, order: bool) -> posterior.Posterior:
     """Return the intruder's posterior of a whole file, by one law, with or without the order of the rows.
 
@@ -487,13 +477,13 @@ def pairs_after_swaps(matrix: Floats, codes: Sequence[Codes]) -> Pairs:
     return posterior.pairs_of_matrix(matrix)
 
 
-@once
+@distances.once
 def exchanged_codes(pair: Pair) -> list[Codes]:
     """Return the values of the known variables that the shadows prove to be exchanged in pairs."""
     if not masks_again(pair):
         return []
     steps = [published_steps(pair)[j] for j in pair.known_variables]
-    ours = rounded(known_columns(pair, pair.original.values), steps)
+    ours = rounded(distances.known_columns(pair, pair.original.values), steps)
 
     def proven() -> list[int]:
         """Return the columns that all shadows exchange; a few show it for most methods."""
@@ -555,10 +545,10 @@ class LawAttack:
 
     credit: Callable[[Ints], Floats]
 
-    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
+    def credits(self, truth: Ints, rows: Ints | None = None) -> distances.Credits:
         """Return the success of each query, or of some rows of them."""
         mine = self.credit(truth if rows is None else rows)
-        return Credits(mine, (mine == 1).astype(float), (mine > 0).astype(float))
+        return distances.Credits(mine, (mine == 1).astype(float), (mine > 0).astype(float))
 
 
 def law_attack(pair: Pair, by: str, direction: str, *, one_to_one: bool, order: bool = False) -> LawAttack:
@@ -597,10 +587,10 @@ def posterior_of_rows(pair: Pair, by: str, rows: Ints, *, order: bool) -> poster
         search = reading_of(pair, by, order=order)
         return posterior.Posterior(posterior.likely_pairs(search, *facts_of(pair).sides(), rows))
 
-    return last_value(pair.cache, f"posterior of rows {by} {order}", rows, found)
+    return distances.last_value(pair.cache, f"posterior of rows {by} {order}", rows, found)
 
 
-@once
+@distances.once
 def _gain(pair: Pair, by: str) -> float:
     """Return the share of links that are found only one to one, measured on a part of a large file.
 
