@@ -118,24 +118,6 @@ ATTACKS["rows_of_units"] = AttackKind(
 )
 
 
-def prepared_attack(pair: Pair, name: str, options: dict[str, Any]) -> LinkageAttack:
-    """Return an attack prepared from the pair; raise NotApplicable to match more than 2,000 records."""
-    direction, space = options["direction"], ATTACKS[name].space
-    if space is not None:
-        return literature.nearest_attack(pair, space, direction, options["places"])
-    if name == "window":
-        return literature.window_attack(pair, direction, options["within"])
-    if name == "guess":
-        return literature.PlainGuess(facts_of(pair), direction)
-    if name == "rows_of_units":
-        return intruder.LawAttack(lambda rows: units.row_credits_of_units(pair)[rows])
-    if name in LAWS:
-        order = name == "row_order"
-        by = next(iter(intruder.laws_of(pair)), "other_columns") if order else name
-        return intruder.law_attack(pair, by, direction, one_to_one=options["one_to_one"], order=order)
-    return literature.matching_attack(pair, direction, options["distance"])
-
-
 def attacks_tried(pair: Pair, attacks: str) -> list[str]:
     """Return the names of all attacks that suit a pair, or of the literature's, which know no law."""
     cells = pair.disclosure.paired and bool(pair.known_variables)
@@ -179,8 +161,21 @@ class AttackResult:
 
     @cached_property
     def attack(self) -> LinkageAttack:
-        """The attack, prepared from the pair."""
-        return prepared_attack(self.pair, self.name, self.options)
+        """The attack, prepared from the pair; raise NotApplicable to match more than 2,000 records."""
+        pair, name, options, direction = self.pair, self.name, self.options, self.direction
+        if self.kind.space is not None:
+            return literature.nearest_attack(pair, self.kind.space, direction, options["places"])
+        if name == "window":
+            return literature.window_attack(pair, direction, options["within"])
+        if name == "guess":
+            return literature.PlainGuess(self.facts, direction)
+        if name == "matching":
+            return literature.matching_attack(pair, direction, options["distance"])
+        if name == "rows_of_units":
+            return intruder.LawAttack(lambda rows: units.row_credits_of_units(pair)[rows])
+        order = name == "row_order"
+        by = next(iter(intruder.laws_of(pair)), "other_columns") if order else name
+        return intruder.law_attack(pair, by, direction, one_to_one=options["one_to_one"], order=order)
 
     def equal_records(self, rows: Ints) -> tuple[Ints, RecordClasses]:
         """Return all records that look like one of some records, those included, and their classes."""
@@ -406,8 +401,8 @@ def linkage_notes(pair: Pair, parts: dict[str, float]) -> tuple[str, ...]:
         )
     if intruder.looked_up_singly(pair):
         notes.append(
-            f"of a file above {LARGE:,} records the law is learnt from {intruder.OF_LARGE} shadows, and records are "
-            "looked up one by one"
+            f"of a file above {LARGE:,} records the law is learnt from {intruder.OF_LARGE} shadows, and "
+            "records are looked up one by one"
         )
     if changed := ", ".join(name for name, case in facts.cases.items() if case in "de"):
         notes.append(

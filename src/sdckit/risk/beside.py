@@ -121,8 +121,8 @@ class ChangedColumn:
     def counts(self) -> list[tuple[float, Ints, Ints, Ints, Floats, Floats]]:
         """Outside of each fold: share of equal cells; keys of pairs of cells, and their counts; more shares.
 
-        These are the counts of originals, the share of each cell, and that of each difference among cells that
-        differ.
+        These are the counts of originals, the share of each cell, and that of each difference among cells
+        that differ.
         """
         size = int(max(self.original.max(), self.published.max())) + 2
         found = []

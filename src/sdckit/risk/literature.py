@@ -25,7 +25,14 @@ from sdckit.core import checks
 from sdckit.kernels.candidates import Side, Targets, no_facts, take
 from sdckit.kernels.jit import kernel
 from sdckit.metrics.pair import Pair
-from sdckit.risk import distances
+from sdckit.risk.distances import (
+    Credits,
+    cached_value,
+    credits_of_counts,
+    standardised,
+    tie_blocks_of_files,
+    whitened,
+)
 from sdckit.risk.facts import TO_ORIGINAL, Facts, facts_of, fits, sides_of_relations, window_relation
 
 if TYPE_CHECKING:
@@ -42,7 +49,7 @@ Space = Callable[[Pair], tuple[Floats, Floats]]  # both files as points whose di
 class LinkageAttack(Protocol):
     """Interface of a linkage attack, prepared once from a pair of files."""
 
-    def credits(self, truth: Ints, rows: Ints | None = None) -> distances.Credits:
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return the success of each query, or of some rows of them, if `truth` were their true targets."""
         ...
 
@@ -58,12 +65,12 @@ class NearestAttack(NamedTuple):
     facts: Side  # about the queries
     places: int = 1
 
-    def credits(self, truth: Ints, rows: Ints | None = None) -> distances.Credits:
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success: 1 if no candidate is nearer than the true one, shared among ties."""
         queries = self.queries if rows is None else self.queries.take(rows, axis=0)
         facts = self.facts if rows is None else take(self.facts, rows)
         counts = self.targets.count_closer(queries, truth, facts, TOLERANCE, self.places)
-        return distances.credits_of_counts(counts[0], counts[1], self.places)
+        return credits_of_counts(counts[0], counts[1], self.places)
 
 
 def nearest_attack(pair: Pair, space: Space, direction: str, places: int = 1) -> NearestAttack:
@@ -73,13 +80,13 @@ def nearest_attack(pair: Pair, space: Space, direction: str, places: int = 1) ->
     """
     facts, (ours, theirs), forward = facts_of(pair), space(pair), direction == TO_ORIGINAL
     known = pair.known_variables
-    lasting = forward and not facts.tie_rows and space is not distances.whitened and len(known) == pair.p
+    lasting = forward and not facts.tie_rows and space is not whitened and len(known) == pair.p
     none = no_facts(pair.original.n)
     sides = facts.sides(direction) if facts.tie_rows else (none, none)
     targets, queries = (ours, theirs) if forward else (theirs, ours)
     store, name = pair.original.cache if lasting else {}, f"targets {space.__name__} {known}"
     return NearestAttack(
-        distances.cached_value(store, name, lambda: Targets(targets, sides[0])), queries, sides[1], places
+        cached_value(store, name, lambda: Targets(targets, sides[0])), queries, sides[1], places
     )
 
 
@@ -93,13 +100,13 @@ class PlainGuess:
     facts: Facts
     direction: str
 
-    def credits(self, truth: Ints, rows: Ints | None = None) -> distances.Credits:
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success: 1 / number of candidates if the true record is one, else 0."""
         targets, queries = self.facts.sides(self.direction)
         queries = queries if rows is None else take(queries, rows)
         inside = fits(take(targets, truth), queries).astype(float)
         count = np.maximum(self.facts.candidates(self.direction, rows)[0], 1)
-        return distances.Credits(inside / count, inside * (count == 1), inside)
+        return Credits(inside / count, inside * (count == 1), inside)
 
 
 def window_attack(pair: Pair, direction: str, within: float) -> PlainGuess:
@@ -108,7 +115,7 @@ def window_attack(pair: Pair, direction: str, within: float) -> PlainGuess:
     The move is the share `within` of the records, or what the method publishes if that is 0.
     """
     width = checks.whole_share(within, pair.original.n) if within or pair.window is None else pair.window
-    blocks = distances.tie_blocks_of_files(pair)
+    blocks = tie_blocks_of_files(pair)
     moves = np.broadcast_to(np.asarray(width, float), pair.p)
     relations = [window_relation(*blocks, j, move) for j, move in enumerate(moves)]
     return PlainGuess(Facts(*sides_of_relations(np.zeros(pair.original.n, np.int64), relations)), direction)
@@ -194,12 +201,12 @@ class MatchingAttack:
         found = self.matched.lengths[np.isfinite(self.matched.lengths)]
         return float(found.mean()) if found.size else 0.0
 
-    def credits(self, truth: Ints, rows: Ints | None = None) -> distances.Credits:
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success in finding its true target, shared among equally good links."""
         queries = np.arange(len(truth)) if rows is None else rows
         expected = self.matched.shares[queries, truth]
         possible = (expected > 0).astype(float)
-        return distances.Credits(np.minimum(expected, 1.0), possible * self.matched.alone[queries], possible)
+        return Credits(np.minimum(expected, 1.0), possible * self.matched.alone[queries], possible)
 
 
 def matching_attack(pair: Pair, direction: str, distance: str) -> MatchingAttack:
@@ -209,7 +216,7 @@ def matching_attack(pair: Pair, direction: str, distance: str) -> MatchingAttack
             f"matching links at most {LARGEST} records and the data have {pair.original.n}; use dbrl"
         )
     facts, files = facts_of(pair), (pair.original.values, pair.masked)
-    there, here = distances.standardised(pair) if distance == "standardised" else files
+    there, here = standardised(pair) if distance == "standardised" else files
     sides = facts.sides(direction) if facts.tie_rows else None
     there, here = (there, here) if direction == TO_ORIGINAL else (here, there)
     return MatchingAttack(there, here, distance, sides)
