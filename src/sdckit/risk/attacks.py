@@ -486,12 +486,9 @@ def _inside(pair: Pair, shared: Facts) -> Pair:
 def common_facts(found: Sequence[Facts]) -> Facts:
     """Return the facts that several releases give together; doubtful columns (case d) are left out."""
     blocks = class_numbers([facts.ours.blocks for facts in found], found[0].n)
-    ours, theirs = (
-        Side(
-            blocks, *(np.ascontiguousarray(np.concatenate(ends, axis=1)) for ends in zip(*sides, strict=True))
-        )
-        for sides in ([side[1:] for side in each] for each in zip(*(f.sides() for f in found), strict=True))
-    )
+    both = zip(*(facts.sides() for facts in found), strict=True)
+    ends = (map(np.hstack, zip(*(side[1:] for side in sides), strict=True)) for sides in both)
+    ours, theirs = (Side(blocks, *of_side) for of_side in ends)
     return Facts(ours, theirs)
 
 
@@ -680,12 +677,8 @@ def _by_facts(pair: Pair) -> SureLinks:
     facts = facts_of(pair)
     counts = facts.candidates(TO_ORIGINAL)[0]
     truth, sure = 1 / np.maximum(counts, 1), counts == 1
-    if (
-        pair.disclosure.paired
-        and pair.known_variables
-        and not intruder.runs_again(pair)
-        and pair.original.n < intruder.LEARNT_FROM
-    ):
+    small = pair.original.n < intruder.LEARNT_FROM and not intruder.runs_again(pair)
+    if small and pair.disclosure.paired and pair.known_variables:
         ours, theirs = distances.known_files(pair)
         neither = np.isnan(theirs)[:, None] & np.isnan(ours)[None]
         equal = ((theirs[:, None] == ours[None]) | neither).all(axis=2) & ~neither.all(axis=2)

@@ -17,7 +17,7 @@ from sdckit.kernels.jit import kernel
 from sdckit.metrics.pair import metric
 from sdckit.risk import facts, intruder
 from sdckit.risk.beside import row_orders
-from sdckit.risk.distances import OF_ROWS, OVERVIEW, once, score_of_file, standardised
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, kept, once, score_of_file, standardised
 from sdckit.risk.facts import TO_MASKED, facts_of
 from sdckit.risk.law import LARGE, law_of_shadows
 from sdckit.risk.literature import nearest_attack
@@ -36,6 +36,7 @@ MISSING = -1
 ALL_VOTES = 4_000_000  # pairs up to which all vote, and not only the likely ones
 WINDOW = math.log((1 + WITHIN) / (1 - WITHIN))  # logs of sizes for which one guess can be right
 ROUNDING = 1e-9  # of sums and logs
+KEPT = ("blocks", "units", "confidential", "unknown", "hidden")  # what is read of other columns
 NOBODY = -9  # kind of a guess where nobody votes
 
 
@@ -126,19 +127,17 @@ def confidential_of(pair: Pair) -> dict[str, Confidential]:
     return found
 
 
+@kept
 def confidential_of_original(original: Original) -> dict[str, Confidential]:
     """Return the cells of confidential columns that are not masked, as releases publish them; read once.
 
     For sweeps and searches; the cells are kept where the table is not (`Original.without_table`).
     """
-    if "confidential" not in original.kept:
-        table, cells = original.table, {}
-        for name in original.roles.confidential:
-            if table is not None and name not in original.columns:
-                both = converted_cells(table.column(name), original.published_column(name))
-                cells[name] = Confidential(*both)
-        original.kept["confidential"] = cells
-    return original.kept["confidential"]
+    table, names = original.table, [n for n in original.roles.confidential if n not in original.columns]
+    if table is None:
+        return {}
+    files = {name: (table.column(name), original.published_column(name)) for name in names}
+    return {name: Confidential(*converted_cells(*both)) for name, both in files.items()}
 
 
 def keep_columns(original: Original) -> None:
@@ -153,8 +152,8 @@ def keep_columns(original: Original) -> None:
 def digest_of_columns(original: Original) -> bytes:
     """Return a digest of what risks read of columns that are not masked."""
     keep_columns(original)
-    names = ("blocks", "units", "confidential", "unknown", "hidden")
-    return hashlib.sha256(b"".join(pickle.dumps(original.kept.get(name)) for name in names)).digest()
+    read = (original.kept.get(f"risk: {what}_of_original") for what in KEPT)
+    return hashlib.sha256(b"".join(map(pickle.dumps, read))).digest()
 
 
 # --- what an intruder learns -----------------------------------------------------------------------------

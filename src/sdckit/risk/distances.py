@@ -41,16 +41,23 @@ More = ParamSpec("More")
 Found = TypeVar("Found")
 
 
-def once(function: Callable[Concatenate[File, More], Found]) -> Callable[Concatenate[File, More], Found]:
-    """Decorate a function of a pair: what it finds out is kept in the cache of the pair, under its name."""
+def once(
+    function: Callable[Concatenate[File, More], Found], store: str = "cache"
+) -> Callable[Concatenate[File, More], Found]:
+    """Decorate a function of a pair or an original: what it finds is kept in its cache, under its name."""
 
     @wraps(function)
     def kept(file: File, /, *more: More.args, **options: More.kwargs) -> Found:
         """Return the answer, from the cache if it is there."""
         name = " ".join(map(str, (function.__name__, *more, *options.values())))
-        return cached_value(file.cache, name, lambda: function(file, *more, **options))  # type: ignore[attr-defined]
+        return cached_value(getattr(file, store), name, lambda: function(file, *more, **options))
 
     return kept
+
+
+def kept(function: Callable[[File], Found]) -> Callable[[File], Found]:
+    """Decorate a function of an original: its answer outlives the table, see `Original.without_table`."""
+    return once(function, "kept")
 
 
 def cached_value(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:

@@ -30,7 +30,7 @@ from sdckit.core.cells import cell_numbers, class_numbers, converted_numbers, nu
 from sdckit.core.checks import NotApplicable
 from sdckit.kernels.candidates import Records, Side, count_candidates, take
 from sdckit.risk import distances
-from sdckit.risk.distances import TieBlocks, once
+from sdckit.risk.distances import TieBlocks, kept, once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -509,32 +509,28 @@ def untouched_names(original: Original, published: Iterable[str], masked: Iterab
     return [n for n in original.roles.known_columns(published) if n not in others and n in ours]
 
 
+@kept
 def blocks_of_original(original: Original) -> Ints | None:
     """Return the class of each original by its known untouched columns, computed once; None without any.
 
     For releases that publish these columns as they are or recoded, as those of sweeps and searches do. The
     classes are kept where the table is not (`Original.without_table`).
     """
-    if "blocks" not in original.kept:
-        names = [] if original.table is None else untouched_names(original, original.table.names)
-        numbers = [cell_numbers(original.published_column(n)) for n in names]
-        marks = original.kept.get("marks", {})
-        numbers += [number_values(marks[n]) for n in names if n in marks and n not in original.recoded]
-        classes = class_numbers(numbers, original.n) if numbers else None
-        original.kept["blocks"] = classes if classes is None or classes.any() else None
-    return original.kept["blocks"]
+    names = [] if original.table is None else untouched_names(original, original.table.names)
+    numbers = [cell_numbers(original.published_column(name)) for name in names]
+    marks = original.kept.get("marks", {})
+    numbers += [number_values(marks[n]) for n in names if n in marks and n not in original.recoded]
+    classes = class_numbers(numbers, original.n)
+    return classes if classes.any() else None
 
 
+@kept
 def unknown_of_original(original: Original) -> dict[str, Floats]:
     """Return the columns that he does not know, published unmasked, as numbers; kept without the table."""
-    if "unknown" not in original.kept:
-        table, roles = original.table, original.roles
-        published = [] if table is None else roles.published(table.names)
-        others = {*original.columns, *roles.columns_with("unit"), *roles.known_columns(published)}
-        original.kept["unknown"] = {
-            name: column_numbers(original.published_column(name)) for name in published if name not in others
-        }
-    return original.kept["unknown"]
+    table, roles = original.table, original.roles
+    published = [] if table is None else roles.published(table.names)
+    others = {*original.columns, *roles.columns_with("unit"), *roles.known_columns(published)}
+    return {n: column_numbers(original.published_column(n)) for n in published if n not in others}
 
 
 def unmasked_unknown(pair: Pair) -> dict[str, Floats]:
@@ -553,11 +549,10 @@ def hidden_columns(pair: Pair) -> dict[str, Ints]:
     )
 
 
+@kept
 def hidden_of_original(original: Original) -> dict[str, Ints]:
     """Return the columns that releases do not publish as numbers; kept without the table."""
-    if "hidden" not in original.kept:
-        original.kept["hidden"] = _hidden(original, original.roles.published(original.table_names))
-    return original.kept["hidden"]
+    return _hidden(original, original.roles.published(original.table_names))
 
 
 def _hidden(original: Original, published: Iterable[str]) -> dict[str, Ints]:
@@ -578,8 +573,7 @@ def column_numbers(column: Any) -> Floats:
     return np.where(codes == -1, np.nan, codes)
 
 
+@kept
 def units_of_original(original: Original) -> Ints | None:
     """Return the number of each record's unit, read once and kept without the table; None without units."""
-    if "units" not in original.kept:
-        original.kept["units"] = original.units
-    return original.kept["units"]
+    return original.units

@@ -286,16 +286,13 @@ class Posterior:
     def sinkhorn(self) -> Floats:
         """Probability by scaling rows and originals to one in turn."""
         p = self.pairs
-        found = np.empty(len(p.rows))
-        _sinkhorn(p.rows, p.originals, self.odds * p.standing, p.n, found)
-        return found / p.standing
+        return _sinkhorn(p.rows, p.originals, self.odds * p.standing, p.n) / p.standing
 
     @cached_property
     def bethe(self) -> Floats:
         """Probability by belief propagation."""
         p = self.pairs
-        found = np.empty(len(p.rows))
-        _bethe(p.rows, p.originals, self.odds, p.standing, p.n, found)
+        found = _bethe(p.rows, p.originals, self.odds, p.standing, p.n)
         total = np.bincount(p.rows, found * p.standing, p.n)
         return found / np.maximum(total, 1e-300)[p.rows]
 
@@ -350,8 +347,8 @@ class Posterior:
 
 
 @kernel
-def _sinkhorn(rows: Ints, originals: Ints, mass: Floats, n: int, found: Floats) -> None:
-    """Write the mass of each pair after scaling rows and originals to one."""
+def _sinkhorn(rows: Ints, originals: Ints, mass: Floats, n: int) -> Floats:
+    """Return the mass of each pair after scaling rows and originals to one."""
     a, b, total = np.ones(n), np.ones(n), np.zeros(n)
     for step in range(SINKHORN):
         total[:] = 0.0
@@ -370,8 +367,7 @@ def _sinkhorn(rows: Ints, originals: Ints, mass: Floats, n: int, found: Floats) 
         for k in range(n):
             if total[k] > 0:
                 b[k] = min(1 / total[k], LARGEST)
-    for e in range(len(rows)):
-        found[e] = mass[e] * a[rows[e]] * b[originals[e]]
+    return mass * a[rows] * b[originals]
 
 
 @kernel
@@ -381,11 +377,11 @@ def _message(whole: float, own: float) -> float:
 
 
 @kernel
-def _bethe(rows: Ints, originals: Ints, odds: Floats, standing: Floats, n: int, found: Floats) -> None:
-    """Write the probability of each pair by belief propagation for a one-to-one matching."""
+def _bethe(rows: Ints, originals: Ints, odds: Floats, standing: Floats, n: int) -> Floats:
+    """Return the probability of each pair by belief propagation for a one-to-one matching."""
     size = len(rows)
     to_row, to_original = np.empty(size), np.empty(size)
-    total, before = np.zeros(n), np.full(size, -1.0)
+    total, before, found = np.zeros(n), np.full(size, -1.0), np.empty(size)
     for e in range(size):
         total[originals[e]] += odds[e] * standing[e]
     for e in range(size):
@@ -402,6 +398,7 @@ def _bethe(rows: Ints, originals: Ints, odds: Floats, standing: Floats, n: int, 
                 before[e] = found[e]
             if worst < SETTLED:
                 break
+    return found
 
 
 @inner
