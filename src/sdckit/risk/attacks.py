@@ -19,7 +19,7 @@ from sdckit.core import checks
 from sdckit.core.cells import class_numbers
 from sdckit.core.registry import Parameter
 from sdckit.core.text import listed, plural
-from sdckit.kernels.candidates import Side, take
+from sdckit.kernels.candidates import Side
 from sdckit.metrics.pair import Pair, metric
 from sdckit.metrics.score import LOOKED_UP, QuerySample, Score, Values, WorstAttack, estimate_of_largest
 from sdckit.risk import distances, intruder, literature, units
@@ -682,9 +682,8 @@ def _by_facts(pair: Pair) -> SureLinks:
         ours, theirs = distances.known_files(pair)
         neither = np.isnan(theirs)[:, None] & np.isnan(ours)[None]
         equal = ((theirs[:, None] == ours[None]) | neither).all(axis=2) & ~neither.all(axis=2)
-        equal &= np.array(
-            [fits(take(facts.ours, np.full(facts.n, i)), facts.theirs) for i in range(facts.n)]
-        ).T
+        every = np.arange(facts.n)
+        equal &= fits(facts.ours, facts.theirs, every, every[:, None])
         named = equal.sum(axis=1) == 1
         truth[named] = equal.diagonal()[named]
         sure |= named

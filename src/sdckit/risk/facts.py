@@ -116,10 +116,16 @@ def require_tied_rows(
         raise NotApplicable(f"{name} has no value where {what}; use a metric such as ks")
 
 
-def fits(ours: Side, theirs: Side) -> Bools:
-    """Return True for each record whose facts in two files agree."""
-    overlap = (ours.low <= theirs.high) & (theirs.low <= ours.high)
-    return np.asarray((ours.blocks == theirs.blocks) & overlap.all(axis=1))
+def fits(ours: Side, theirs: Side, i: Any = slice(None), u: Any = slice(None)) -> Bools:
+    """Return True where the facts in two files agree: of the same records, or of the i-th with the u-th.
+
+    Numbers of rows and of columns give a matrix.
+    """
+    found = np.asarray(ours.blocks[i] == theirs.blocks[u])
+    for j in range(ours.low.shape[1]):
+        found &= ours.low[i, j] <= theirs.high[u, j]
+        found &= theirs.low[u, j] <= ours.high[i, j]
+    return found
 
 
 def count_by_kind(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:

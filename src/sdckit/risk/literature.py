@@ -102,9 +102,8 @@ class PlainGuess:
 
     def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success: 1 / number of candidates if the true record is one, else 0."""
-        targets, queries = self.facts.sides(self.direction)
-        queries = queries if rows is None else take(queries, rows)
-        inside = fits(take(targets, truth), queries).astype(float)
+        every = np.arange(self.facts.n) if rows is None else rows
+        inside = fits(*self.facts.sides(self.direction), truth, every).astype(float)
         count = np.maximum(self.facts.candidates(self.direction, rows)[0], 1)
         return Credits(inside / count, inside * (count == 1), inside)
 
@@ -180,9 +179,7 @@ class MatchingAttack:
         for rows in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1):
             distances, inside = self.distances(rows), np.ones((len(rows), len(rows)), np.bool_)
             if self.sides is not None:
-                ours, theirs = (take(side, rows) for side in self.sides)
-                for a, b, c, d in zip(ours.low.T, ours.high.T, theirs.low.T, theirs.high.T, strict=True):
-                    inside &= (a <= d[:, None]) & (c[:, None] <= b)
+                inside = fits(*self.sides, rows, rows[:, None])
             equal = any((file[rows] == file[rows[0]]).all() for file in (self.queries, self.targets))
             if inside.all() and (equal or len(rows) == 1):  # as in microaggregation: all links are as good
                 links, possible, shares = np.arange(len(rows)), inside, inside / len(rows)

@@ -16,6 +16,7 @@ import numpy as np
 
 from sdckit.arrays import Bools, Floats, Ints
 from sdckit.kernels.jit import inner, kernel
+from sdckit.risk.facts import fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -124,7 +125,7 @@ class _Lister:
 
     def inside(self, u: Ints, i: Ints) -> tuple[Ints, Ints]:
         """Return the pairs of rows and originals that the facts allow."""
-        fit = _fit(self.originals, self.published, u, i)
+        fit = fits(self.originals, self.published, i, u)
         return u[fit], i[fit]
 
     def large_block(self, rows: Ints, ours: Ints) -> Listed:
@@ -156,15 +157,6 @@ class _Lister:
         return more_u, more_i, (left / np.maximum(fit, 1))[more_u]
 
 
-def _fit(originals: Side, published: Side, rows: Ints, ours: Ints) -> Bools:
-    """Return True for each pair of one block whose intervals overlap in every dimension."""
-    found = published.blocks[rows] == originals.blocks[ours]
-    for j in range(originals.low.shape[1]):
-        found &= originals.low[ours, j] <= published.high[rows, j]
-        found &= published.low[rows, j] <= originals.high[ours, j]
-    return found
-
-
 def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, published: Side) -> Floats:
     """Return the log-likelihood of every pair of some rows and originals; -inf outside the facts."""
     found = np.empty((len(rows), len(ours)))
@@ -172,7 +164,7 @@ def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, p
     for begin in range(0, len(rows), step):
         some = rows[begin : begin + step]
         u, i = np.repeat(some, len(ours)), np.tile(ours, len(some))
-        values = np.where(_fit(originals, published, u, i), likelihood(u, i), -np.inf)
+        values = np.where(fits(originals, published, i, u), likelihood(u, i), -np.inf)
         found[begin : begin + step] = values.reshape(len(some), len(ours))
     return found
 

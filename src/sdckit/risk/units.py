@@ -9,7 +9,7 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.cells import class_sizes, converted_numbers, number_values, polars_column
-from sdckit.kernels.candidates import Side, Targets, count_candidates, count_nearest, no_facts, take
+from sdckit.kernels.candidates import Side, Targets, count_candidates, count_nearest, no_facts
 from sdckit.metrics.pair import metric
 from sdckit.risk import facts
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, once, row_marks, score_of_file, standardised
@@ -238,10 +238,8 @@ def _matched_units(sides: Sides, whole: Sides, units: Units) -> Bools:
     found = np.eye(units.count, dtype=np.bool_)
     rows = np.split(units.rows, units.starts[1:])
     for i, theirs in enumerate(rows):
-        for j in np.flatnonzero(facts.fits(whole[0], take(whole[1], np.full(units.count, i)))):
-            size = len(theirs)
-            pairs = take(sides[0], np.tile(rows[j], size)), take(sides[1], np.repeat(theirs, size))
-            graph = csr_array(facts.fits(*pairs).reshape(size, size))
+        for j in np.flatnonzero(facts.fits(*whole, np.arange(units.count), i)):
+            graph = csr_array(facts.fits(*sides, rows[j], theirs[:, None]))
             found[i, j] |= bool((maximum_bipartite_matching(graph) >= 0).all())
     return found
 
