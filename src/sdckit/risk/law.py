@@ -32,7 +32,7 @@ import numpy as np
 from sdckit.arrays import Bools, Floats, Int, Ints
 from sdckit.core.cells import number_values
 from sdckit.kernels.jit import inner, kernel
-from sdckit.risk.distances import mid_ranks_of, places_among, row_marks
+from sdckit.risk.distances import mid_ranks_of, places_among, ranks_within, row_marks
 from sdckit.risk.posterior import Search
 
 if TYPE_CHECKING:
@@ -711,7 +711,11 @@ def _fit_states(original: Floats, ranks: Floats, published: Floats, train: Bools
     for j in range(p):
         state = _states(original[:, j], heaps[j])
         eighth = np.nan_to_num((ranks[:, j] - 0.5) * 8 / max(n, 1)).astype(np.int64).clip(0, 7)
-        part = _places_among_equals(state) * parts // np.maximum(np.bincount(state)[state], 1)
+        part = (
+            ranks_within(np.arange(n, dtype=float), state).astype(np.int64)
+            * parts
+            // np.maximum(np.bincount(state)[state], 1)
+        )
         lines[:, j] = np.where(state > 0, state * parts + part, states * parts + eighth)
         counts = np.zeros((size, states))
         for one in published:
@@ -719,15 +723,6 @@ def _fit_states(original: Floats, ranks: Floats, published: Floats, train: Bools
         possible = counts[:, : len(heaps[j]) + 2] + 0.05
         tables[j, :, : len(heaps[j]) + 2] = np.log(possible / possible.sum(axis=1, keepdims=True))
     return States(heaps, lines, tables)
-
-
-def _places_among_equals(states: Ints) -> Ints:
-    """Return the place of each record, from 0, among those of the same state, in the order of the rows."""
-    order = np.argsort(states, kind="stable")
-    found = np.empty(len(states), np.int64)
-    counts = np.bincount(states)
-    found[order] = np.arange(len(states)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return found
 
 
 def _frequent(values: Floats) -> Floats:

@@ -16,6 +16,7 @@ import numpy as np
 
 from sdckit.arrays import Bools, Floats, Ints
 from sdckit.kernels.jit import inner, kernel
+from sdckit.risk.distances import ranks_within
 from sdckit.risk.facts import fits
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ class _Lister:
         u, i = self.inside(*_near_pairs(rows, ours, self.search, both=self.both))
         parts = (slice(k, k + AT_ONCE) for k in range(0, max(u.size, 1), AT_ONCE))
         values = np.concatenate([self.search.likelihood(u[part], i[part]) for part in parts])
-        kept = _best(u, values) | _best(i, values) if self.both else _best(u, values)
+        kept = ranks_within(-values, u, "ordinal") < LISTED
+        kept |= (ranks_within(-values, i, "ordinal") < LISTED) & self.both
         u, i, values = u[kept], i[kept], values[kept]
         more_u, more_i, each = self.drawn(u, i, rows, ours)
         more = more_u, more_i, self.search.likelihood(more_u, more_i), each
@@ -236,16 +238,6 @@ def _near_pairs(rows: Ints, ours: Ints, search: Search, *, both: bool) -> tuple[
         found.append((np.arange(len(rows))[:, None] * len(ours) + places).ravel())
     keys = np.unique(np.concatenate([np.zeros(0, np.int64), *found]))  # none where there is no space
     return rows[keys // len(ours)], ours[keys % len(ours)]
-
-
-def _best(groups: Ints, values: Floats) -> Bools:
-    """Return True for the best values of each group, as many as are listed."""
-    order = np.lexsort((-values, groups))
-    sorted_groups = groups[order]
-    start = np.searchsorted(sorted_groups, sorted_groups)
-    found = np.zeros(len(groups), np.bool_)
-    found[order] = np.arange(len(groups)) - start < LISTED
-    return found
 
 
 # --- probabilities ---------------------------------------------------------------------------------------
