@@ -646,15 +646,12 @@ def _loss(found: Floats, weights: Floats, slope: Floats, bend: Floats) -> float:
     for row in range(rows):
         score[:] = 0.0
         for k in range(count):
-            for i in range(size):
-                score[i] += weights[k] * found[k, row, i]
+            score += weights[k] * found[k, row]
         top = score.max()
         total = _add_odds(found, row, score, top, mean, products)
         value += (math.log(total) + top - score[0]) / rows
-        for k in range(count):
-            slope[k] += (mean[k] / total - found[k, row, 0]) / rows
-            for m in range(count):
-                bend[k, m] += (products[k, m] - mean[k] * mean[m] / total) / total / rows
+        slope += (mean / total - found[:, row, 0]) / rows
+        bend += (products - np.outer(mean, mean) / total) / total / rows
     for k in range(count):  # a little more the larger weights are, so that equal estimates share
         value += RIDGE * weights[k] * weights[k]
         slope[k] += 2 * RIDGE * weights[k]
