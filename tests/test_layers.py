@@ -58,7 +58,7 @@ def test_the_layers_hold(copy):
         ("kernels/jit.py", "from sdckit.core import checks"),
         ("core/table.py", "from sdckit.metrics.pair import Pair"),
         ("masking/noise.py", "def _late():\n    from sdckit.metrics.loss import rank"),
-        ("masking/swapping.py", "def _late():\n    from sdckit.risk import shadows"),
+        ("masking/swapping.py", "def _late():\n    from sdckit.risk import intruder"),
         ("metrics/pair.py", "def _late():\n    from sdckit.selection.plan import Plan"),
         ("report/page.py", "def _late():\n    from sdckit.evaluation.result import Evaluation"),
         ("app/launch.py", "def _late():\n    from sdckit.cli import options"),
