@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -292,9 +292,7 @@ def score_attacks(
     extra: dict[str, Any] = {}
     if detail:
         levels = [attack.chances(queries) for attack in attacks]
-        size = max(level.size for level in levels)
-        chances = np.max([np.broadcast_to(level, size) for level in levels], axis=0)
-        extra["random"] = float(chances.mean())
+        extra["random"] = float(reduce(np.maximum, levels).mean())
         low, high = mean_or_nan(found.strict), mean_or_nan(found.optimistic)
         if low < high:
             none = np.full(pair.p, np.nan)

@@ -166,6 +166,7 @@ class Learned(NamedTuple):
     random: float  # a random record of the whole release
     constant: float  # the best of median, mode and most frequent value within 10 %
     groups: float  # random links among the records that the facts leave
+    attacks: dict[str, float]  # share of right guesses by each attack
     records: Floats  # share of right guesses for each original; NaN where it has no value
 
 
@@ -212,6 +213,7 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
         float(anyone[known].mean()),
         attacks["constant"],
         float(groups[known].mean()),
+        attacks,
         np.where(known, best, np.nan),
     )
 

@@ -204,7 +204,7 @@ class _Inferred(NamedTuple):
 def inferred_columns(pair: Pair) -> list[Beside]:
     """Return the published columns that follow from what the intruder knows."""
     known, n, blocks = distances.standardised(pair)[0], pair.original.n, facts_of(pair).blocks
-    columns = list(_unknown_columns(pair))
+    columns = [*np.delete(pair.masked, pair.known_variables, axis=1).T, *unmasked_unknown(pair).values()]
     if not columns or not known.shape[1] or n < PER_TERM:
         return []
     blocks = np.zeros(n, np.int64) if blocks is None else blocks
@@ -329,12 +329,6 @@ def _class_of_a_variable(known: Floats, classes: Ints, blocks: Ints, folds: Ints
     return [ClassColumn(each[best], classes, blocks, folds)] if clear else []
 
 
-def _unknown_columns(pair: Pair) -> Iterator[Floats]:
-    """Yield the published columns that the intruder does not know as numbers, NaN where a cell is missing."""
-    yield from np.delete(pair.masked, pair.known_variables, axis=1).T
-    yield from unmasked_unknown(pair).values()
-
-
 # --- the order of the rows -------------------------------------------------------------------------------
 
 
@@ -372,14 +366,9 @@ def row_orders(pair: Pair) -> list[OrderedRows]:
         return []
     blocks, every = facts_of(pair).blocks, []
     for inside in [None] if blocks is None else [None, blocks]:
-        orders = [_row_order(name, cells, inside) for name, cells in _ordered_cells(pair)]
-        found = [one for one in orders if one is not None]
-        if (
-            not found
-            and (total := _sum_that_rows_follow(distances.standardised(pair)[0], inside)) is not None
-        ):
-            found = [one for one in [_row_order("a sum of columns", total, inside)] if one is not None]
-        every += found
+        found = [one for name, cells in _ordered_cells(pair) for one in _row_order(name, cells, inside)]
+        total = None if found else _sum_that_rows_follow(distances.standardised(pair)[0], inside)
+        every += found if total is None else _row_order("a sum of columns", total, inside)
     return every
 
 
@@ -428,19 +417,19 @@ def _sum_that_rows_follow(values: Floats, blocks: Ints | None) -> Floats | None:
     return np.asarray(total)
 
 
-def _row_order(name: str, cells: Floats, blocks: Ints | None) -> OrderedRows | None:
-    """Return ranks of rows and values, within blocks if given, if they are nearly monotone, else None."""
+def _row_order(name: str, cells: Floats, blocks: Ints | None) -> list[OrderedRows]:
+    """Return ranks of rows and values, within blocks if given, if they are nearly monotone, else nothing."""
     rows, every = np.arange(len(cells), dtype=float), np.zeros(len(cells), np.int64)
     if len(cells) > 2 * SAMPLE and blocks is None:
         some = slice(None, None, len(cells) // SAMPLE)
         if abs(rank_correlation(rows[some], cells[some], every[some])) < DOUBT:
-            return None
+            return []
     inside = every if blocks is None else blocks
     rho = rank_correlation(rows, cells, inside)
     if abs(rho) <= SORTED:
-        return None
+        return []
     seen = np.where(np.isnan(cells), np.nan, rows if rho > 0 else -rows)
-    return OrderedRows(name, distances.ranks_within(seen, inside), distances.ranks_within(cells, inside))
+    return [OrderedRows(name, distances.ranks_within(seen, inside), distances.ranks_within(cells, inside))]
 
 
 def rank_correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:
