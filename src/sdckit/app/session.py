@@ -86,7 +86,7 @@ class OpenFile:
     def move(self, *, forward: bool) -> None:
         """Undo the last change, or do again what was undone; at the end of the states nothing happens."""
         before = self.history.version
-        self.history.redo() if forward else self.history.undo()
+        self.history.move(1 if forward else -1)
         if self.history.version != before:
             self._write_job()
 
@@ -307,6 +307,7 @@ def dialect_of(section: Mapping[str, Any]) -> Dialect:
         str(section.get("encoding", "utf-8")),
         missing=tuple(str(code) for code in section.get("na", ())),
         table=section.get("table"),
+        escape_formulas=bool(section.get("escape_formulas", False)),
     )
 
 

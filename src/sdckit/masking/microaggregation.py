@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,17 +37,7 @@ def share_of_groups(options: dict[str, Any]) -> float:
 FEWEST = 3  # with two values behind a mean, each respondent could compute the other's
 
 
-def notes_on_medians(_values: Floats, options: dict[str, Any]) -> list[str]:
-    """Return a note that the median of an odd number of values is one of the original values."""
-    return median_notes(options)
-
-
-def whole_median_notes(_whole: object, options: Mapping[str, Any]) -> list[str]:
-    """Return the same note for a file that was read in blocks."""
-    return median_notes(options)
-
-
-def median_notes(options: Mapping[str, Any]) -> list[str]:
+def notes_on_medians(_data: object, options: Mapping[str, Any]) -> list[str]:
     """Return a note that the median of an odd number of values is one of them; none for means."""
     return [] if options["aggregate"] == "mean" else ["medians of an odd number of values are original ones"]
 
@@ -100,6 +90,24 @@ def _runs(groups: Ints) -> tuple[Ints, Ints]:
     """Return the rows ordered by group without those in none, and where each group starts."""
     order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
     return order, np.flatnonzero(np.diff(groups[order], prepend=-1))
+
+
+def in_groups(
+    numbers: Callable[..., Ints], *, means: str = "", sizes: str = "k to 2k-1 (complete data)"
+) -> dict[str, Any]:
+    """Return what methods have in common that form groups of whole records by a function `numbers`."""
+    return {
+        "keeps": (
+            f"column means ({means}gaps=merge)",
+            f"column means ({means}complete data)",
+            f"group sizes {sizes}",
+            "equal records in groups of at least k (gaps=alike)",
+        ),
+        "group_size": "k",
+        "groups": numbers,
+        "largest_linkage": share_of_groups,
+        "alike": rows_alike,
+    }
 
 
 def publish(
@@ -178,12 +186,34 @@ def merge_gaps(
 
 def centroids(points: Floats, order: Ints, starts: Ints) -> Floats:
     """Return the mean of each group's points; 0, the mean of all, where no member has a value."""
-    ordered = points[order]
-    seen = ~np.isnan(ordered)
+    sums, counts = _sums_and_counts(points[order], starts)
+    return np.asarray(sums / np.maximum(counts, 1), np.float64)
+
+
+def _sums_and_counts(values: Floats, starts: Ints) -> tuple[Floats, Ints]:
+    """Return sum and number of the observed values in each run of rows, by column."""
+    seen = ~np.isnan(values)
     counts = np.add.reduceat(seen, starts, axis=0, dtype=np.int64)
-    return np.asarray(
-        np.add.reduceat(np.where(seen, ordered, 0.0), starts, axis=0) / np.maximum(counts, 1), np.float64
-    )
+    return np.add.reduceat(np.where(seen, values, 0.0), starts, axis=0), counts
+
+
+def unit_values(values: Floats, units: Ints) -> Floats:
+    """Return the mean of each unit's observed cells, exact where they are equal; NaN where there are none."""
+    order = np.argsort(units, kind="stable")
+    starts = np.flatnonzero(np.diff(units[order], prepend=-1))
+    means, counts = _means_within(values[order], starts)
+    return np.where(counts > 0, means, np.nan)
+
+
+def _means_within(values: Floats, starts: Ints) -> tuple[Floats, Ints]:
+    """Return mean and number of the observed values in each run of rows.
+
+    A mean lies between its smallest and largest value; rounding could leave that interval, and equal values,
+    whose mean is that very value, would come back changed.
+    """
+    sums, counts = _sums_and_counts(values, starts)
+    ends = np.fmin.reduceat(values, starts, axis=0), np.fmax.reduceat(values, starts, axis=0)
+    return np.clip(sums / np.maximum(counts, 1), *ends), counts
 
 
 def run_aggregates(values: Floats, starts: Ints, k: int, aggregate: str = "mean") -> Floats:
@@ -198,23 +228,38 @@ def run_aggregates(values: Floats, starts: Ints, k: int, aggregate: str = "mean"
     return published
 
 
+def sorted_observed(column: Floats) -> tuple[Ints, Floats]:
+    """Return the rows of a column's observed values in ascending order, and the sorted values."""
+    order = np.argsort(column, kind="stable")  # NaN comes last
+    order = order[: len(column) - np.count_nonzero(np.isnan(column))]
+    return order, column[order]
+
+
+def mask_by_column(
+    values: Floats, k: int, starts: Callable[[Floats], Ints], aggregate: str = "mean", *, what: str
+) -> Floats:
+    """Return each column with runs of its sorted values aggregated; `starts` tells where the runs begin."""
+    if k == 1:
+        return values.copy()
+    masked = np.full_like(values, np.nan)
+    for j in progress.each(what, range(values.shape[1])):
+        order, ordered = sorted_observed(np.ascontiguousarray(values[:, j]))
+        if len(order) >= k:
+            masked[order, j] = run_aggregates(ordered, starts(ordered), k, aggregate)
+    return masked
+
+
 def run_means(values: Floats, starts: Ints, k: int) -> Floats:
     """Return the mean of each run of rows that begins at `starts`, repeated for each observed value.
 
     A run with fewer than k observed values in a column is NaN there.
     """
-    observed = ~np.isnan(values)
     largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
     unit = np.exp2(np.maximum(np.frexp(largest)[1] - 960, 0))  # 1, except where a sum could overflow
-    values = values / unit
-    counts = np.add.reduceat(observed, starts, axis=0, dtype=np.int64)
-    means = np.add.reduceat(np.where(observed, values, 0.0), starts, axis=0) / np.maximum(counts, 1)
-    # A mean lies between its smallest and largest value; rounding could leave that interval, and
-    # equal values, whose mean is that very value, would come back changed.
-    means = np.clip(means, np.fmin.reduceat(values, starts, axis=0), np.fmax.reduceat(values, starts, axis=0))
+    means, counts = _means_within(values / unit, starts)
     means[counts < k] = np.nan
     repeated = np.repeat(means, np.diff(starts, append=len(values)), axis=0)
-    return np.where(observed, repeated, np.nan) * unit
+    return np.where(np.isnan(values), np.nan, repeated) * unit
 
 
 def run_medians(values: Floats, starts: Ints, k: int) -> Floats:
@@ -284,19 +329,10 @@ def weighted_points(points: Floats, weights: Floats) -> Floats:
     colour="blue",
     parameters=(GROUP_SIZE, WEIGHTS, AGGREGATE, GAPS),
     default=True,
-    keeps=(
-        "column means (aggregate=mean, gaps=merge)",
-        "column means (aggregate=mean, complete data)",
-        "group sizes k to 2k-1 (complete data)",
-        "equal records in groups of at least k (gaps=alike)",
-    ),
     basis=mdav_points,
-    group_size="k",
-    groups=mdav_numbers,
+    **in_groups(mdav_numbers, means="aggregate=mean, "),
     release_notes=notes_on_medians,
-    largest_linkage=share_of_groups,
-    alike=rows_alike,
-    in_blocks=InBlocks(how="groups", needs="squares", notes=whole_median_notes),
+    in_blocks=InBlocks(how="groups", needs="squares", notes=notes_on_medians),
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def mdav(
@@ -405,7 +441,7 @@ def mdav(
     release_notes=notes_on_medians,
     window=window_zero,
     one_by_one=each_by_itself,
-    in_blocks=InBlocks(how="ranks", notes=whole_median_notes),
+    in_blocks=InBlocks(how="ranks", notes=notes_on_medians),
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -> Floats:
@@ -445,20 +481,9 @@ def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -
     >>> individual_ranking(np.array([[5.0], [1.0], [9.0], [2.0], [8.0]]), k=2).ravel()
     array([7.33333333, 1.5       , 7.33333333, 1.5       , 7.33333333])
     """
-    if k == 1:
-        return values.copy()
-    masked = np.full_like(values, np.nan)
-    n, p = values.shape
-    with progress.track("individual ranking", p) as report:
-        for j in range(p):
-            column = np.ascontiguousarray(values[:, j])
-            order = np.argsort(column, kind="stable")  # NaN comes last
-            order = order[: n - np.count_nonzero(np.isnan(column))]
-            if len(order) >= k:
-                starts = np.arange(len(order) // k) * k
-                masked[order, j] = run_aggregates(column[order], starts, k, aggregate)
-            report(j + 1)
-    return masked
+    return mask_by_column(
+        values, k, lambda ordered: np.arange(len(ordered) // k) * k, aggregate, what="individual ranking"
+    )
 
 
 class VmdavState(NamedTuple):
@@ -608,17 +633,8 @@ def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
         Parameter("gamma", float, 0.2, "how readily groups grow beyond k; 0 is never", low=0),
         GAPS,
     ),
-    keeps=(
-        "column means (gaps=merge)",
-        "column means (complete data)",
-        "group sizes of at least k",
-        "equal records in groups of at least k (gaps=alike)",
-    ),
     basis=mdav_points,
-    group_size="k",
-    groups=vmdav_numbers,
-    largest_linkage=share_of_groups,
-    alike=rows_alike,
+    **in_groups(vmdav_numbers, sizes="of at least k"),
     reference="Solanas & Martinez-Balleste 2006, COMPSTAT",
 )
 def vmdav(
@@ -808,19 +824,13 @@ def optimal_univariate(values: Floats, *, k: int = 3) -> Floats:
     >>> optimal_univariate(values, k=3).ravel()
     array([ 2. ,  2. ,  2. , 11.5, 11.5, 11.5, 11.5, 31. , 31. , 31. ])
     """
-    if k == 1:
-        return values.copy()
-    masked = np.full_like(values, np.nan)
-    n, p = values.shape
-    for j in progress.each("optimal groups", range(p)):
-        column = np.ascontiguousarray(values[:, j])
-        order = np.argsort(column, kind="stable")  # NaN comes last
-        order = order[: n - np.count_nonzero(np.isnan(column))]
-        if len(order) >= k:
-            ordered = column[order]
-            sizes = optimal_sizes(ordered / powers_of_two(ordered), k)
-            masked[order, j] = run_aggregates(ordered, np.cumsum(sizes) - sizes, k)
-    return masked
+
+    def starts(ordered: Floats) -> Ints:
+        """Return where the best groups of a column start."""
+        sizes = optimal_sizes(ordered / powers_of_two(ordered), k)
+        return np.cumsum(sizes) - sizes
+
+    return mask_by_column(values, k, starts, what="optimal groups")
 
 
 SAMPLE = 20_000  # records on which blocked and exact MDAV are compared
@@ -874,17 +884,8 @@ def pca_numbers(
     title="PCA microaggregation",
     place=40,
     parameters=(GROUP_SIZE, GAPS),
-    keeps=(
-        "column means (gaps=merge)",
-        "column means (complete data)",
-        "group sizes k to 2k-1 (complete data)",
-        "equal records in groups of at least k (gaps=alike)",
-    ),
     basis=component_of,
-    group_size="k",
-    groups=pca_numbers,
-    largest_linkage=share_of_groups,
-    alike=rows_alike,
+    **in_groups(pca_numbers),
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def pca_microaggregation(
@@ -1051,17 +1052,8 @@ def loss_note(sample: Floats, options: Mapping[str, Any], block: int, where: str
     title="blocked MDAV microaggregation",
     place=40,
     parameters=(GROUP_SIZE, Parameter("block", int, 10_000, "most records to a block", low=1), GAPS),
-    keeps=(
-        "column means (gaps=merge)",
-        "column means (complete data)",
-        "group sizes k to 2k-1 (complete data)",
-        "equal records in groups of at least k (gaps=alike)",
-    ),
     basis=mdav_points,
-    group_size="k",
-    groups=blocked_numbers,
-    largest_linkage=share_of_groups,
-    alike=rows_alike,
+    **in_groups(blocked_numbers),
     release_notes=notes_on_blocks,
     in_blocks=InBlocks(how="groups", needs="squares"),
     reference="MDAV as in Domingo-Ferrer & Torra 2005, doi:10.1007/s10618-005-0007-5, within blocks",
