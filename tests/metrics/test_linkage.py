@@ -364,4 +364,4 @@ def test_the_tree_of_the_original_serves_all_maskings():
         y = x.values + np.random.default_rng(seed).normal(0, 0.5, x.values.shape)
         expected = all_values(x.values.copy(), y)
         assert all_values(x, y) == expected
-    assert sum("tree" in name for name in x.cache) == 2  # of values, and of ranks
+    assert sum("targets" in name for name in x.cache) == 2  # of values, and of ranks

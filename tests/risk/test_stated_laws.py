@@ -13,7 +13,7 @@ from cases import each
 from sdckit.core.registry import METHODS
 from sdckit.kernels.candidates import no_facts
 from sdckit.metrics.pair import pair_of
-from sdckit.risk import law, posterior, shadows
+from sdckit.risk import intruder, law, posterior
 
 DRAWS = range(40_000, 40_016)
 SHADOWS = range(50_000, 50_080)
@@ -105,7 +105,7 @@ def test_rounding_is_part_of_the_stated_law():
     x = np.column_stack([parts, parts.sum(1) + np.arange(300) % 2])
     y = np.rint(sdc.mask(x, "correlated_noise", percent=40, rng=3))
     pair = replace(pair_of(x, y), disclosure=sdc.Disclosure("correlated_noise", {"percent": 40}))
-    one = law.law_as_stated(x, shadows.stated_law(pair)).estimates["stated"]
+    one = law.law_as_stated(x, intruder.stated_law(pair)).estimates["stated"]
     rest = (y - one.mean) / one.sd @ one.root
     np.testing.assert_allclose((rest**2).mean(0), 1, atol=0.35)
 
@@ -170,8 +170,8 @@ def found_by(one, y):
 def learnt_law(case, x, **stated):
     """Return the law of shadows, of more of them where records have a law of their own."""
     masked = np.stack([case.mask(x, seed) for seed in SHADOWS])
-    found = law.law_of_shadows(x, masked[: shadows.USUAL], **stated)
-    return law.law_of_shadows(x, masked[: shadows.MORE], **stated) if found.effects else found
+    found = law.law_of_shadows(x, masked[: intruder.USUAL], **stated)
+    return law.law_of_shadows(x, masked[: intruder.MORE], **stated) if found.effects else found
 
 
 def ratio(found, stated):

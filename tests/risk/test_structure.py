@@ -10,7 +10,7 @@ from calls import called
 from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_by_row
-from sdckit.risk import posterior, structure
+from sdckit.risk import intruder, posterior
 from sdckit.risk.intruder import exchanged_codes
 
 SWAP = {"method": "rank_swap", "parameters": {"p": 0.3}}
@@ -31,10 +31,10 @@ def test_kept_pairs_are_those_of_the_slow_twin():
         x = rng.integers(0, 6, 12)
         y = x[rng.permutation(12)]
         possible = rng.random((12, 12)) < 0.4
-        codes = structure.codes_of(x.astype(float), y.astype(float))
+        codes = intruder.codes_of(x.astype(float), y.astype(float))
         found = possible.copy()
         partners = np.zeros((codes.size, codes.size), bool)
-        structure._keep_exchanged(codes.published, codes.original, partners, found)  # noqa: SLF001 - a kernel
+        intruder._keep_exchanged(codes.published, codes.original, partners, found)  # noqa: SLF001 - a kernel
         assert (found == naive_law.keep_exchanged(possible, x, y)).all()
 
 
@@ -44,10 +44,10 @@ def test_an_exchange_is_told_from_any_other_permutation():
     pairs = rng.permutation(100).reshape(-1, 2)
     swapped = x.copy()
     swapped[pairs[:, 0]], swapped[pairs[:, 1]] = x[pairs[:, 1]], x[pairs[:, 0]]
-    assert structure.is_exchanged(x, swapped)
-    assert not structure.is_exchanged(x, np.roll(x, 1))
-    assert not structure.is_exchanged(x, x)  # nothing moved: no proof
-    assert not structure.is_exchanged(x, x + 1)
+    assert intruder.is_exchanged(x, swapped)
+    assert not intruder.is_exchanged(x, np.roll(x, 1))
+    assert not intruder.is_exchanged(x, x)  # nothing moved: no proof
+    assert not intruder.is_exchanged(x, x + 1)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_a_noised_column_beside_swaps_does_not_hide_them():
         + np.random.default_rng(seed).normal(size=x.shape) * [0, 0, 0, 5.0]
         for seed in range(3)
     ]
-    assert structure.exchanged_columns(x, shadows) == [0, 1, 2]
-    codes = [structure.codes_of(x[:, j], noised[:, j]) for j in range(3)]
-    left = structure.propagate(
+    assert intruder.exchanged_columns(x, shadows) == [0, 1, 2]
+    codes = [intruder.codes_of(x[:, j], noised[:, j]) for j in range(3)]
+    left = intruder.propagate(
         np.abs(np.argsort(np.argsort(x[:, 0]))[None] - np.argsort(np.argsort(noised[:, 0]))[:, None]) <= 72,
         codes,
     )

@@ -7,8 +7,8 @@ import sdckit as sdc
 from calls import called
 from cases import each
 from sdckit.metrics.pair import pair_of
+from sdckit.risk.attacks import sure_links
 from sdckit.risk.posterior import SURE
-from sdckit.risk.record_linkage import sure_links
 
 RISKS = ["linkage", "linkage_sure"]
 

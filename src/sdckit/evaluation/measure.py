@@ -32,8 +32,7 @@ from sdckit.metrics.score import LOOKED_UP, Sampling, Score, Values, larger_esti
 from sdckit.progress import each, reported_to, track
 from sdckit.risk.attacks import attacks_together, explain_linkage, score_attacks
 from sdckit.risk.facts import facts_of, untouched_names
-from sdckit.risk.intruder import known_share_notes, looked_up_singly
-from sdckit.risk.shadows import FEWEST, own_draws, published_steps
+from sdckit.risk.intruder import FEWEST, known_share_notes, looked_up_singly, own_draws, published_steps
 from sdckit.rules.rules import Rules, named_columns, rules_of
 
 if TYPE_CHECKING:

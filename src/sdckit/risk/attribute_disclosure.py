@@ -15,29 +15,13 @@ from sdckit.core.cells import NUMBER, converted, polars_column
 from sdckit.kernels.candidates import no_facts
 from sdckit.kernels.jit import kernel
 from sdckit.metrics.pair import metric
+from sdckit.risk import facts, intruder
 from sdckit.risk.beside import row_orders
-from sdckit.risk.distances import OF_ROWS, OVERVIEW, once, score_of_file, standardised
-from sdckit.risk.facts import (
-    TO_MASKED,
-    aligned_column,
-    blocks_of_original,
-    facts_of,
-    hidden_of_original,
-    units_of_original,
-    unknown_of_original,
-)
-from sdckit.risk.intruder import laws_of, posterior_of, proves_swaps, whole_matrix
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, kept, once, score_of_file, standardised
+from sdckit.risk.facts import TO_MASKED, facts_of
 from sdckit.risk.law import LARGE, law_of_shadows
 from sdckit.risk.literature import nearest_attack
-from sdckit.risk.shadows import masks_again, shadows_of_column
-from sdckit.risk.units import (
-    Property,
-    guessed_shares,
-    linked_shares,
-    rows_in_units,
-    shares_of_links,
-    shows_units,
-)
+from sdckit.risk.units import Property, guessed_shares, linked_shares, rows_in_units, shows_units
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -52,6 +36,7 @@ MISSING = -1
 ALL_VOTES = 4_000_000  # pairs up to which all vote, and not only the likely ones
 WINDOW = math.log((1 + WITHIN) / (1 - WITHIN))  # logs of sizes for which one guess can be right
 ROUNDING = 1e-9  # of sums and logs
+KEPT = ("blocks", "units", "confidential", "unknown", "hidden")  # what is read of other columns
 NOBODY = -9  # kind of a guess where nobody votes
 
 
@@ -126,11 +111,10 @@ def right_guesses(targets: Cells, queries: Cells) -> Property:
 @once
 def confidential_of(pair: Pair) -> dict[str, Confidential]:
     """Return the cells of each confidential column that is published, by name; read once."""
-    original, found = pair.original, {}
     if pair.whole is not None and pair.rows is not None:
-        for name, both in confidential_of(pair.whole).items():
-            found[name] = Confidential(*(cells.take(pair.rows) for cells in both))
-        return found
+        whole = confidential_of(pair.whole).items()
+        return {name: Confidential(*(cells.take(pair.rows) for cells in both)) for name, both in whole}
+    original, found = pair.original, {}
     for name in original.roles.confidential:
         if name in pair.columns:
             j = pair.columns.index(name)
@@ -138,40 +122,38 @@ def confidential_of(pair: Pair) -> dict[str, Confidential]:
         elif pair.table is None:
             found[name] = confidential_of_original(original)[name]
         elif original.table is not None and name in pair.table.names:
-            files = (original.table.column(name), aligned_column(pair, name))
+            files = (original.table.column(name), facts.aligned_column(pair, name))
             found[name] = Confidential(*converted_cells(*files))
     return found
 
 
+@kept
 def confidential_of_original(original: Original) -> dict[str, Confidential]:
     """Return the cells of confidential columns that are not masked, as releases publish them; read once.
 
     For sweeps and searches; the cells are kept where the table is not (`Original.without_table`).
     """
-    if "confidential" not in original.kept:
-        table, cells = original.table, {}
-        for name in original.roles.confidential:
-            if table is not None and name not in original.columns:
-                both = converted_cells(table.column(name), original.published_column(name))
-                cells[name] = Confidential(*both)
-        original.kept["confidential"] = cells
-    return original.kept["confidential"]
+    table, names = original.table, [n for n in original.roles.confidential if n not in original.columns]
+    if table is None:
+        return {}
+    files = {name: (table.column(name), original.published_column(name)) for name in names}
+    return {name: Confidential(*converted_cells(*both)) for name, both in files.items()}
 
 
 def keep_columns(original: Original) -> None:
     """Read all that risks need of a table's other columns, to be kept without the table."""
-    blocks_of_original(original)
+    facts.blocks_of_original(original)
     confidential_of_original(original)
-    if unknown_of_original(original):
-        hidden_of_original(original)
-    units_of_original(original)
+    if facts.unknown_of_original(original):
+        facts.hidden_of_original(original)
+    facts.units_of_original(original)
 
 
 def digest_of_columns(original: Original) -> bytes:
     """Return a digest of what risks read of columns that are not masked."""
     keep_columns(original)
-    names = ("blocks", "units", "confidential", "unknown", "hidden")
-    return hashlib.sha256(b"".join(pickle.dumps(original.kept.get(name)) for name in names)).digest()
+    read = (original.kept.get(f"risk: {what}_of_original") for what in KEPT)
+    return hashlib.sha256(b"".join(map(pickle.dumps, read))).digest()
 
 
 # --- what an intruder learns -----------------------------------------------------------------------------
@@ -187,11 +169,6 @@ class Learned(NamedTuple):
     attacks: dict[str, float]  # share of right guesses by each attack
     records: Floats  # share of right guesses for each original; NaN where it has no value
 
-    @property
-    def excess(self) -> float:
-        """How much the intruder gains over the larger baseline."""
-        return self.value - max(self.random, self.constant)
-
 
 def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
     """Return what an intruder who knows the originals learns of a confidential column with some values."""
@@ -205,11 +182,11 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
     whole = pair.rows is None
     order = whole and bool(row_orders(pair))
     stands_for = _values_by_law(pair, name) if whole else None
-    laws = laws_of(pair) or (["other_columns"] if order else [])
+    laws = intruder.laws_of(pair) or (["other_columns"] if order else [])
     for by in laws if whole and pair.original.n <= LARGE else ():
-        links = posterior_of(pair, by, order=order)
-        shares[by] = shares_of_links(links, links.both, wanted, forward=False)
-        shares[f"{by} alone"] = shares_of_links(links, links.plain, wanted, forward=False)
+        links = intruder.posterior_of(pair, by, order=order)
+        shares[by] = links.shares(links.both, wanted.of_links, forward=False)
+        shares[f"{by} alone"] = links.shares(links.plain, wanted.of_links, forward=False)
         voters, voted, weights = _votes_by_law(pair, by, order=order)
         shares[f"{by}, votes"] = votes_right(cells, voters, voted, weights, rows)
         if stands_for is not None:
@@ -220,9 +197,10 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
             shares[f"{by}, true values"] = votes_right(
                 Confidential(original, original), voters, values, weights, rows
             )
-    for by in laws_of(pair) if shows_units(pair) else ():
-        shares[f"{by}, units"] = shares_of_links(*rows_in_units(pair, by), wanted, forward=False)
-    if laws_of(pair) and proves_swaps(pair):  # too large to undo it here: each finds his own record
+    for by in intruder.laws_of(pair) if shows_units(pair) else ():
+        links, chance = rows_in_units(pair, by)
+        shares[f"{by}, units"] = links.shares(chance, wanted.of_links, forward=False)
+    if intruder.laws_of(pair) and intruder.proves_swaps(pair):  # each finds his own record
         shares["swaps"] = wanted.of_links(rows, rows).astype(float)
     blocks = facts_of(pair).ours.blocks
     if (blocks != blocks[0]).any():  # else a constant guess
@@ -243,9 +221,9 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
 def _votes_by_law(pair: Pair, by: str, *, order: bool) -> tuple[Ints, Ints, Floats]:
     """Return originals, published rows and their probabilities by a law: of all pairs, or of likely ones."""
     if pair.original.n**2 > ALL_VOTES:
-        links = posterior_of(pair, by, order=order)
+        links = intruder.posterior_of(pair, by, order=order)
         return links.pairs.originals, links.pairs.rows, links.both * links.pairs.standing
-    chance = _chances(whole_matrix(pair, by, order=order))
+    chance = _chances(intruder.whole_matrix(pair, by, order=order))
     rows, originals = np.nonzero(chance)
     return originals, rows, chance[rows, originals]
 
@@ -333,11 +311,11 @@ def _values_by_law(pair: Pair, name: str) -> Floats | None:
     masked, or nothing was drawn, or the file is large.
     """
     n = pair.original.n
-    if name not in pair.columns or n**2 > ALL_VOTES or not masks_again(pair):
+    if name not in pair.columns or n**2 > ALL_VOTES or not intruder.masks_again(pair):
         return None
     column = pair.columns.index(name)
     ours, theirs = pair.original.values[:, [column]], pair.masked[:, [column]]
-    law = law_of_shadows(ours, shadows_of_column(pair, column), any_form=True)
+    law = law_of_shadows(ours, intruder.shadows_of_column(pair, column), any_form=True)
     rows, originals = np.indices((n, n)).reshape(2, -1)
     return _chances(law.read(theirs).likelihood(rows, originals).reshape(n, n))
 
@@ -358,7 +336,8 @@ def score_attribute(pair: Pair, *, detail: bool = False, per_record: bool = Fals
     parts: dict[str, float] = {}
     for name, one in found.items():
         parts |= {name: one.value, f"{name} random": one.random, f"{name} constant": one.constant}
-        parts |= {f"{name} excess": one.excess, f"{name} groups": one.groups}
+        excess = one.value - max(one.random, one.constant)
+        parts |= {f"{name} excess": excess, f"{name} groups": one.groups}
     return score_of_file(
         pair,
         found[worst].value,

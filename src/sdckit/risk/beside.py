@@ -18,15 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from sdckit.core.cells import class_numbers, converted_numbers, number_values, polars_column
-from sdckit.risk.distances import (
-    column_scale,
-    known_columns,
-    mid_ranks_of,
-    once,
-    ranks_within,
-    row_marks,
-    standardised,
-)
+from sdckit.risk import distances
 from sdckit.risk.facts import facts_of, is_renumbering, unmasked_unknown, untouched_of
 from sdckit.risk.law import FOLDS, Normal, inverse_root, solved
 from sdckit.risk.posterior import LISTED, Search
@@ -126,16 +118,11 @@ class ChangedColumn:
         return APART * self.published.astype(float), APART * self.original.astype(float)
 
     @cached_property
-    def same(self) -> Floats:
-        """Share of equal cells outside of each fold."""
-        equal = self.original == self.published
-        return np.array([equal[self.folds != number].mean() for number in range(FOLDS)])
+    def counts(self) -> list[tuple[float, Ints, Ints, Ints, Floats, Floats]]:
+        """Outside of each fold: share of equal cells; keys of pairs of cells, and their counts; more shares.
 
-    @cached_property
-    def counts(self) -> list[tuple[Ints, Ints, Ints, Floats, Floats]]:
-        """Outside of each fold: keys of pairs of cells, their counts; counts of originals; share of cells.
-
-        Last, the share of each difference among the cells that differ.
+        These are the counts of originals, the share of each cell, and that of each difference among cells
+        that differ.
         """
         size = int(max(self.original.max(), self.published.max())) + 2
         found = []
@@ -146,25 +133,24 @@ class ChangedColumn:
             shares = (np.bincount(y, minlength=size) + 1 / size) / (out.sum() + 1)
             moved = np.bincount((y - x + size)[x != y], minlength=2 * size + 1)
             moves = (moved + 0.5 / size) / (moved.sum() + 1)
-            found.append((keys, often, np.bincount(x, minlength=size), shares, moves))
+            same = min(max(np.mean(x == y), 1e-6), 1 - 1e-6)
+            found.append((same, keys, often, np.bincount(x, minlength=size), shares, moves))
         return found
 
     def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add the log probability of each published cell, given the original one."""
         mine = self.folds[rows]
-        for number, (keys, often, of_original, shares, moves) in enumerate(self.counts):
+        for number, (same, keys, often, of_original, shares, moves) in enumerate(self.counts):
             some = np.flatnonzero(mine == number)
             x, y = self.original[originals[some]] + 1, self.published[rows[some]] + 1
-            key = x * len(shares) + y
-            place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-            seen = np.where(keys[place] == key, often[place], 0)
+            place = distances.places_among(x * len(shares) + y, keys)
+            seen = np.where(place >= 0, often[place], 0)
             usual = (shares[y] + moves[y - x + len(shares)]) / 2
             other = (seen + usual) / (of_original[x] + 1)
-            same = min(max(self.same[number], 1e-6), 1 - 1e-6)
             found[some] += np.log(same * (x == y) + (1 - same) * other)
 
 
-@once
+@distances.once
 def changed_columns(pair: Pair) -> list[ChangedColumn]:
     """Return the known unmasked columns that differ from the original in a way that is no fact."""
     found, folds = [], folds_of(pair.original.n)
@@ -214,11 +200,11 @@ class _Inferred(NamedTuple):
     rest: Floats  # residual of each record by its own fold; NaN where a cell is missing
 
 
-@once
+@distances.once
 def inferred_columns(pair: Pair) -> list[Beside]:
     """Return the published columns that follow from what the intruder knows."""
-    known, n, blocks = standardised(pair)[0], pair.original.n, facts_of(pair).blocks
-    columns = list(_unknown_columns(pair))
+    known, n, blocks = distances.standardised(pair)[0], pair.original.n, facts_of(pair).blocks
+    columns = [*np.delete(pair.masked, pair.known_variables, axis=1).T, *unmasked_unknown(pair).values()]
     if not columns or not known.shape[1] or n < PER_TERM:
         return []
     blocks = np.zeros(n, np.int64) if blocks is None else blocks
@@ -228,13 +214,13 @@ def inferred_columns(pair: Pair) -> list[Beside]:
     folds = folds_of(n)
     classes: list[Beside] = []
     found: list[_Inferred] = []
-    forms = list(_forms(np.asarray(known_columns(pair, pair.original.values))))
+    forms = list(_forms(np.asarray(distances.known_columns(pair, pair.original.values))))
     forms = forms if n >= PER_TERM * (levels.shape[1] + len(forms) * known.shape[1]) else forms[:1]
     design = np.nan_to_num(np.column_stack([levels, *forms]))
     for column in columns:
         values = np.unique(column[~np.isnan(column)])
         numbers = np.searchsorted(values, column)
-        if number_values(row_marks(blocks, numbers)).max() == blocks.max():
+        if number_values(distances.row_marks(blocks, numbers)).max() == blocks.max():
             continue  # the facts tell as much
         if len(values) <= CLASSES:
             classes += _class_of_a_variable(known, numbers, large, folds)
@@ -249,10 +235,10 @@ def _forms(values: Floats) -> Iterator[Floats]:
     """Yield normal scores, standardised values and standardised logarithms of the sizes of some columns."""
     from scipy.special import ndtri  # noqa: PLC0415 - slow to import
 
-    yield np.asarray(ndtri((mid_ranks_of(values) - 0.5) / len(values)))
-    yield column_scale(values).apply(values)
+    yield np.asarray(ndtri((distances.mid_ranks_of(values) - 0.5) / len(values)))
+    yield distances.column_scale(values).apply(values)
     logs = np.log(np.abs(np.where(values == 0, np.nan, values)))
-    yield column_scale(logs).apply(logs)
+    yield distances.column_scale(logs).apply(logs)
 
 
 def _inferred(design: Floats, cells: Floats, folds: Ints) -> _Inferred:
@@ -268,7 +254,7 @@ def _inferred(design: Floats, cells: Floats, folds: Ints) -> _Inferred:
 def _ranks_off(column: _Inferred) -> float:
     """Return how far the ranks of a column are from those of its expected cells, in the mean."""
     both = np.column_stack([column.cells, column.cells - column.rest])
-    ranks = mid_ranks_of(both)
+    ranks = distances.mid_ranks_of(both)
     return float(np.nanmean(np.abs(ranks[:, 0] - ranks[:, 1])))
 
 
@@ -331,7 +317,7 @@ def _class_of_a_variable(known: Floats, classes: Ints, blocks: Ints, folds: Ints
 
     It is left out where bins of no variable clearly tell more about unseen records than all of them together.
     """
-    every, ranks = np.arange(len(known)), mid_ranks_of(known) - 0.5
+    every, ranks = np.arange(len(known)), distances.mid_ranks_of(known) - 0.5
     each = [np.zeros_like(classes)]
     for size in PER_BIN:
         bins = int(np.clip(len(known) // size, 1, BINS))
@@ -341,12 +327,6 @@ def _class_of_a_variable(known: Floats, classes: Ints, blocks: Ints, folds: Ints
     gain = told[best] - told[0]
     clear = gain.mean() > CLEARLY * gain.std() / np.sqrt(len(known))
     return [ClassColumn(each[best], classes, blocks, folds)] if clear else []
-
-
-def _unknown_columns(pair: Pair) -> Iterator[Floats]:
-    """Yield the published columns that the intruder does not know as numbers, NaN where a cell is missing."""
-    yield from np.delete(pair.masked, pair.known_variables, axis=1).T
-    yield from unmasked_unknown(pair).values()
 
 
 # --- the order of the rows -------------------------------------------------------------------------------
@@ -375,7 +355,7 @@ class OrderedRows:
         found -= 0.5 * np.nan_to_num((self.by_row[rows] - self.by_value[originals]) / self.spread) ** 2
 
 
-@once
+@distances.once
 def row_orders(pair: Pair) -> list[OrderedRows]:
     """Return the columns, or the sum of columns, along which rows are sorted; none where they are shuffled.
 
@@ -386,11 +366,9 @@ def row_orders(pair: Pair) -> list[OrderedRows]:
         return []
     blocks, every = facts_of(pair).blocks, []
     for inside in [None] if blocks is None else [None, blocks]:
-        orders = [_row_order(name, cells, inside) for name, cells in _ordered_cells(pair)]
-        found = [one for one in orders if one is not None]
-        if not found and (total := _sum_that_rows_follow(standardised(pair)[0], inside)) is not None:
-            found = [one for one in [_row_order("a sum of columns", total, inside)] if one is not None]
-        every += found
+        found = [one for name, cells in _ordered_cells(pair) for one in _row_order(name, cells, inside)]
+        total = None if found else _sum_that_rows_follow(distances.standardised(pair)[0], inside)
+        every += found if total is None else _row_order("a sum of columns", total, inside)
     return every
 
 
@@ -426,7 +404,7 @@ def _sum_that_rows_follow(values: Floats, blocks: Ints | None) -> Floats | None:
 
     design = np.column_stack([centred(column) for column in np.nan_to_num(values).T])
     by_row = np.lexsort((np.arange(n), inside))
-    target = centred(ranks_within(np.arange(n, dtype=float), inside) / sizes[inside])
+    target = centred(distances.ranks_within(np.arange(n, dtype=float), inside) / sizes[inside])
     for step in range(STEPS):
         before, target = target, target / max(float(target.std()), 1e-300)
         total = design @ solved(design, target)
@@ -439,25 +417,25 @@ def _sum_that_rows_follow(values: Floats, blocks: Ints | None) -> Floats | None:
     return np.asarray(total)
 
 
-def _row_order(name: str, cells: Floats, blocks: Ints | None) -> OrderedRows | None:
-    """Return ranks of rows and values, within blocks if given, if they are nearly monotone, else None."""
+def _row_order(name: str, cells: Floats, blocks: Ints | None) -> list[OrderedRows]:
+    """Return ranks of rows and values, within blocks if given, if they are nearly monotone, else nothing."""
     rows, every = np.arange(len(cells), dtype=float), np.zeros(len(cells), np.int64)
     if len(cells) > 2 * SAMPLE and blocks is None:
         some = slice(None, None, len(cells) // SAMPLE)
         if abs(rank_correlation(rows[some], cells[some], every[some])) < DOUBT:
-            return None
+            return []
     inside = every if blocks is None else blocks
     rho = rank_correlation(rows, cells, inside)
     if abs(rho) <= SORTED:
-        return None
+        return []
     seen = np.where(np.isnan(cells), np.nan, rows if rho > 0 else -rows)
-    return OrderedRows(name, ranks_within(seen, inside), ranks_within(cells, inside))
+    return [OrderedRows(name, distances.ranks_within(seen, inside), distances.ranks_within(cells, inside))]
 
 
 def rank_correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:
     """Return Spearman's correlation of row numbers and cells within blocks, pooled over the blocks."""
     seen = ~np.isnan(cells)
-    ranks = [ranks_within(values[seen], blocks[seen]) for values in (rows, cells)]
+    ranks = [distances.ranks_within(values[seen], blocks[seen]) for values in (rows, cells)]
     a, b = (one - (np.bincount(blocks[seen])[blocks[seen]] - 1) / 2 for one in ranks)  # less the mean rank
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size > 0 else 0.0

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -17,12 +16,13 @@ import polars as pl
 from sdckit.arrays import Bools, Floats, Ints, UInt64s
 from sdckit.core.cells import number_values
 from sdckit.kernels.jit import kernel
-from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.sums import powers_of_two, whitening_axes
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from polars._typing import RankMethod
 
     from sdckit.metrics.pair import Pair
 
@@ -41,16 +41,23 @@ More = ParamSpec("More")
 Found = TypeVar("Found")
 
 
-def once(function: Callable[Concatenate[File, More], Found]) -> Callable[Concatenate[File, More], Found]:
-    """Decorate a function of a pair: what it finds out is kept in the cache of the pair, under its name."""
+def once(
+    function: Callable[Concatenate[File, More], Found], store: str = "cache"
+) -> Callable[Concatenate[File, More], Found]:
+    """Decorate a function of a pair or an original: what it finds is kept in its cache, under its name."""
 
     @wraps(function)
     def kept(file: File, /, *more: More.args, **options: More.kwargs) -> Found:
         """Return the answer, from the cache if it is there."""
         name = " ".join(map(str, (function.__name__, *more, *options.values())))
-        return cached_value(file.cache, name, lambda: function(file, *more, **options))  # type: ignore[attr-defined]
+        return cached_value(getattr(file, store), name, lambda: function(file, *more, **options))
 
     return kept
+
+
+def kept(function: Callable[[File], Found]) -> Callable[[File], Found]:
+    """Decorate a function of an original: its answer outlives the table, see `Original.without_table`."""
+    return once(function, "kept")
 
 
 def cached_value(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:
@@ -199,61 +206,46 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
 # --- ranks -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TieBlocks:
+class TieBlocks(NamedTuple):
     """First and last rank, from 0, of the values equal to each cell's, per variable; NaN if missing."""
 
     first: Floats
     last: Floats
-    columns: list[OrderedColumn]
-
-    @cached_property
-    def mid_ranks(self) -> Floats:
-        """Mid-rank of each cell, scaled to 0 up to the number of records where cells are missing."""
-        sizes = np.array([max(column.n, 1) for column in self.columns])
-        return (self.first + self.last + 1) * (len(self.first) / sizes / 2)
 
 
-def tie_blocks(values: Floats, columns: list[OrderedColumn] | None = None) -> TieBlocks:
-    """Return first and last rank of the values equal to each cell's; `columns` are sorted ones if known."""
-    seen = ~np.isnan(values)
-    columns = columns or [OrderedColumn(values[seen[:, j], j]) for j in range(values.shape[1])]
-    first, last = np.full((2, *values.shape), np.nan)
-    for j, column in enumerate(columns):
-        rows = np.flatnonzero(seen[:, j])[column.order]
-        first[rows, j], last[rows, j] = column.first, column.last
-    return TieBlocks(first, last, columns)
+def tie_blocks(values: Floats) -> TieBlocks:
+    """Return first and last rank of the values equal to each cell's."""
+    return TieBlocks(
+        *(np.column_stack([ranks_within(column, None, way) for column in values.T]) for way in ("min", "max"))
+    )
 
 
 def tie_blocks_of_files(pair: Pair) -> tuple[TieBlocks, TieBlocks]:
     """Return first and last rank of the values equal to each cell's, in the original and masked file."""
-    original = pair.original
-    ours = cached_value(
-        original.cache,
-        "blocks",
-        lambda: tie_blocks(original.values, [original.ordered(j) for j in range(pair.p)]),
-    )
+    ours = cached_value(pair.original.cache, "blocks", lambda: tie_blocks(pair.original.values))
     return ours, cached_value(pair.cache, "blocks", lambda: tie_blocks(pair.masked))
 
 
-def mid_ranks_of(values: Floats) -> Floats:
+def mid_ranks_of(values: Floats, start: float = 1.0) -> Floats:
     """Return the mid-rank, from 1, of each cell in its column, scaled to all records; NaN where missing."""
-    ranks = [ranks_within(column, np.zeros(len(column), np.int64)) + 1 for column in values.T]
+    ranks = [ranks_within(column) + start for column in values.T]
     sizes = np.maximum((~np.isnan(values)).sum(axis=0), 1)
     return np.column_stack(ranks) * (len(values) / sizes)
 
 
-def ranks_within(values: Floats, blocks: Ints) -> Floats:
-    """Return mid-ranks from 0 of the values within their block; NaN stays NaN."""
-    cells = pl.DataFrame({"value": values + 0.0, "block": blocks})  # no -0.0
-    ranks = pl.col("value").fill_nan(None).rank("average").over("block") - 1
-    return cells.select(ranks.fill_null(np.nan)).to_series().to_numpy()
+def ranks_within(values: Floats, blocks: Ints | None = None, ties: RankMethod = "average") -> Floats:
+    """Return ranks from 0 of the values, within their block if given; equal ones share, and NaN stays NaN."""
+    cells = pl.DataFrame({"value": values + 0.0, "block": 0 if blocks is None else blocks})  # no -0.0
+    ranks = pl.col("value").fill_nan(None).rank(ties).cast(float) - 1
+    found = cells.select((ranks if blocks is None else ranks.over("block")).fill_null(np.nan))
+    return found.to_series().to_numpy()
 
 
+@once
 def mid_ranks(pair: Pair) -> tuple[Floats, Floats]:
     """Return the known variables of both files as mid-ranks, each file ranked by itself."""
-    ours, theirs = tie_blocks_of_files(pair)
-    return known_columns(pair, ours.mid_ranks), known_columns(pair, theirs.mid_ranks)
+    ours, theirs = (mid_ranks_of(file, 0.5) for file in known_files(pair))
+    return ours, theirs
 
 
 def permutations(n: int, blocks: Ints | None = None) -> Iterator[Ints]:
@@ -327,6 +319,14 @@ def row_marks(*parts: Floats | Ints | UInt64s) -> UInt64s:
 def rows_like(marks: UInt64s, rows: Ints) -> Ints:
     """Return all rows whose mark is that of one of the given rows, in ascending order."""
     return np.flatnonzero(pl.Series(marks).is_in(pl.Series(marks[rows])))
+
+
+def places_among(cells: Floats | Ints, values: Floats | Ints) -> Ints:
+    """Return the place of each cell among sorted values; -1 for a cell that is not one of them."""
+    if not values.size:
+        return np.full(len(cells), -1)
+    place = np.minimum(np.searchsorted(values, cells), len(values) - 1)
+    return np.where(values[place] == cells, place, -1)
 
 
 class RecordClasses:

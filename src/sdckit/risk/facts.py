@@ -30,7 +30,7 @@ from sdckit.core.cells import cell_numbers, class_numbers, converted_numbers, nu
 from sdckit.core.checks import NotApplicable
 from sdckit.kernels.candidates import Records, Side, count_candidates, take
 from sdckit.risk import distances
-from sdckit.risk.distances import TieBlocks, once
+from sdckit.risk.distances import TieBlocks, kept, once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -116,10 +116,16 @@ def require_tied_rows(
         raise NotApplicable(f"{name} has no value where {what}; use a metric such as ks")
 
 
-def fits(ours: Side, theirs: Side) -> Bools:
-    """Return True for each record whose facts in two files agree."""
-    overlap = (ours.low <= theirs.high) & (theirs.low <= ours.high)
-    return np.asarray((ours.blocks == theirs.blocks) & overlap.all(axis=1))
+def fits(ours: Side, theirs: Side, i: Any = slice(None), u: Any = slice(None)) -> Bools:
+    """Return True where the facts in two files agree: of the same records, or of the i-th with the u-th.
+
+    Numbers of rows and of columns give a matrix.
+    """
+    found = np.asarray(ours.blocks[i] == theirs.blocks[u])
+    for j in range(ours.low.shape[1]):
+        found &= ours.low[i, j] <= theirs.high[u, j]
+        found &= theirs.low[u, j] <= ours.high[i, j]
+    return found
 
 
 def count_by_kind(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
@@ -160,13 +166,8 @@ class Relation(NamedTuple):
 
 def relation(original: Floats, published: Floats) -> Relation:
     """Return the relation of equal numbers, NaN fitting everything."""
-    ours, theirs = np.isnan(original), np.isnan(published)
-    return Relation(
-        np.where(ours, -np.inf, original),
-        np.where(ours, np.inf, original),
-        np.where(theirs, -np.inf, published),
-        np.where(theirs, np.inf, published),
-    )
+    sides, ends = (original, published), (-np.inf, np.inf)
+    return Relation(*(np.where(np.isnan(values), end, values) for values in sides for end in ends))
 
 
 def place_facts(x: Ints, y: Ints) -> tuple[Ints | None, list[Relation]]:
@@ -197,14 +198,9 @@ def zero_relations(x: Floats, y: Floats) -> tuple[Relation, Relation, Relation]:
 
 def base_relation(x: Floats, y: Floats, half: Floats) -> Relation:
     """Return the relation of a variable rounded to a base: at most half of it away; a missing cell fits."""
-    ours, theirs = relation(x, y), ROUNDING * np.abs(x)
-    slack = half + ROUNDING * np.fmax(half, np.abs(y))
-    return Relation(
-        np.where(np.isnan(x), -np.inf, ours.low - theirs),
-        np.where(np.isnan(x), np.inf, ours.high + theirs),
-        np.where(np.isnan(y), -np.inf, ours.published_low - slack),
-        np.where(np.isnan(y), np.inf, ours.published_high + slack),
-    )
+    low, high, first, last = relation(x, y)
+    own, slack = ROUNDING * np.abs(np.nan_to_num(x)), half + ROUNDING * np.fmax(half, np.abs(y))
+    return Relation(low - own, high + own, first - slack, last + slack)
 
 
 def window_relation(ours: TieBlocks, theirs: TieBlocks, j: int, width: float) -> Relation:
@@ -519,32 +515,28 @@ def untouched_names(original: Original, published: Iterable[str], masked: Iterab
     return [n for n in original.roles.known_columns(published) if n not in others and n in ours]
 
 
+@kept
 def blocks_of_original(original: Original) -> Ints | None:
     """Return the class of each original by its known untouched columns, computed once; None without any.
 
     For releases that publish these columns as they are or recoded, as those of sweeps and searches do. The
     classes are kept where the table is not (`Original.without_table`).
     """
-    if "blocks" not in original.kept:
-        names = [] if original.table is None else untouched_names(original, original.table.names)
-        numbers = [cell_numbers(original.published_column(n)) for n in names]
-        marks = original.kept.get("marks", {})
-        numbers += [number_values(marks[n]) for n in names if n in marks and n not in original.recoded]
-        classes = class_numbers(numbers, original.n) if numbers else None
-        original.kept["blocks"] = classes if classes is None or classes.any() else None
-    return original.kept["blocks"]
+    names = [] if original.table is None else untouched_names(original, original.table.names)
+    numbers = [cell_numbers(original.published_column(name)) for name in names]
+    marks = original.kept.get("marks", {})
+    numbers += [number_values(marks[n]) for n in names if n in marks and n not in original.recoded]
+    classes = class_numbers(numbers, original.n)
+    return classes if classes.any() else None
 
 
+@kept
 def unknown_of_original(original: Original) -> dict[str, Floats]:
     """Return the columns that he does not know, published unmasked, as numbers; kept without the table."""
-    if "unknown" not in original.kept:
-        table, roles = original.table, original.roles
-        published = [] if table is None else roles.published(table.names)
-        others = {*original.columns, *roles.columns_with("unit"), *roles.known_columns(published)}
-        original.kept["unknown"] = {
-            name: column_numbers(original.published_column(name)) for name in published if name not in others
-        }
-    return original.kept["unknown"]
+    table, roles = original.table, original.roles
+    published = [] if table is None else roles.published(table.names)
+    others = {*original.columns, *roles.columns_with("unit"), *roles.known_columns(published)}
+    return {n: column_numbers(original.published_column(n)) for n in published if n not in others}
 
 
 def unmasked_unknown(pair: Pair) -> dict[str, Floats]:
@@ -563,11 +555,10 @@ def hidden_columns(pair: Pair) -> dict[str, Ints]:
     )
 
 
+@kept
 def hidden_of_original(original: Original) -> dict[str, Ints]:
     """Return the columns that releases do not publish as numbers; kept without the table."""
-    if "hidden" not in original.kept:
-        original.kept["hidden"] = _hidden(original, original.roles.published(original.table_names))
-    return original.kept["hidden"]
+    return _hidden(original, original.roles.published(original.table_names))
 
 
 def _hidden(original: Original, published: Iterable[str]) -> dict[str, Ints]:
@@ -588,8 +579,7 @@ def column_numbers(column: Any) -> Floats:
     return np.where(codes == -1, np.nan, codes)
 
 
+@kept
 def units_of_original(original: Original) -> Ints | None:
     """Return the number of each record's unit, read once and kept without the table; None without units."""
-    if "units" not in original.kept:
-        original.kept["units"] = original.units
-    return original.kept["units"]
+    return original.units

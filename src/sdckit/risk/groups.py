@@ -11,7 +11,7 @@ import numpy as np
 from sdckit.core import checks, registry
 from sdckit.core.cells import Uniques, class_numbers, class_sizes, number_values, uniques_of
 from sdckit.core.registry import Parameter
-from sdckit.metrics.pair import divide_or_nan, metric, record_means
+from sdckit.metrics.pair import metric, pooled_means, record_means
 from sdckit.metrics.publishable import PERCENT
 from sdckit.metrics.score import Score, Values
 from sdckit.risk.distances import OVERVIEW, RISK
@@ -88,10 +88,7 @@ def score_dominance(
         costs.append((np.arange(pair.original.n)[seen], fails[numbers].astype(float)))
     failing, cells = np.array([each.sum() for each in found]), np.array([each.size for each in found])
     return Score(
-        Values(
-            float(failing.sum() / cells.sum()) if cells.sum() else math.nan,
-            divide_or_nan(failing.astype(float), cells),
-        ),
+        pooled_means(failing.astype(float), cells),
         pair.counts.both,
         np.zeros(pair.p, np.int64),
         records=record_means(pair.original.n, costs) if per_record else None,

@@ -19,7 +19,7 @@ from sdckit.kernels.sums import spread, standardise
 from sdckit.metrics.pair import Pair, divide_or_nan, metric, pooled_means, record_means
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
-from sdckit.risk.distances import RISK, mean_or_nan, permutations
+from sdckit.risk.distances import RISK, mean_or_nan, once, permutations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -102,25 +102,22 @@ def score_sdid(
     by_records = level == "records"
     reach = k * spread(pair.original.values if scale == "original" else pair.masked)
     inside, seen = _cells_inside(pair, reach)
-    extra: dict[str, Any] = {}
-    if detail:
-        extra["random"] = mean_level(
-            _shares_inside(*_cells_inside(other, reach), level) for other in shuffled_pairs(pair)
-        )
-        if by_records and pair.counts.suppressed.any():
-            extra["notes"] = ("sdid judges records with suppressed cells by the cells they have left",)
-    if per_record:
-        shares = divide_or_nan(inside.sum(1), seen.sum(1))  # NaN without a shared cell
-        extra["records"] = np.where(np.isnan(shares), np.nan, shares == 1) if by_records else shares
+    shares = divide_or_nan(inside.sum(1), seen.sum(1))  # NaN without a shared cell
+    if by_records:
+        shares = np.where(np.isnan(shares), np.nan, shares == 1)
+    partly = detail and by_records and bool(pair.counts.suppressed.any())
+    levels = (_cells_inside(other, reach) for other in shuffled_pairs(pair))
     return IntervalScore(
         _shares_inside(inside, seen, level),
         used=seen.sum(0),
         left_out=np.zeros(pair.p, np.int64),
+        random=mean_level(_shares_inside(*found, level) for found in levels) if detail else None,
+        records=shares if per_record else None,
+        notes=("sdid judges records with suppressed cells by the cells they have left",) if partly else (),
         parts={name: _shares_inside(inside, seen, name).overall for name in LEVELS},
         finding=f"the masked {'record' if by_records else 'value'} lies within {100 * k:.3g}% of a standard "
         f"deviation of the original{' in every variable' if by_records and pair.p > 1 else ''}",
         among=level,
-        **extra,
     )
 
 
@@ -207,22 +204,19 @@ def score_rid(
     positions = _positions_by_variable(pair)
     chances = [column.chances(half_width) for column in positions]
     sizes = np.array([found.shape[1] for found in chances])
-    extra: dict[str, Any] = {}
-    if detail:
-        extra["random"] = mean_level(
-            _pool_chances(column.chances(half_width) for column in other)
-            for other in _shuffled_positions(pair, positions)
-        )
-        if any(((found > 0) & (found < 1)).any() for found in chances):
-            extra["tie_low"] = _pool_chances(np.floor(found) for found in chances)
-            extra["tie_high"] = _pool_chances(np.ceil(found) for found in chances)
-    if per_record:
-        costs = ((pair.both(j), found.mean(0)) for j, found in enumerate(chances))
-        extra["records"] = record_means(pair.original.n, costs)
+    uncertain = detail and any(((found > 0) & (found < 1)).any() for found in chances)
+    levels = _shuffled_positions(pair, positions)
+    costs = ((pair.both(j), found.mean(0)) for j, found in enumerate(chances))
     return IntervalScore(
         _pool_chances(chances),
         used=sizes,
         left_out=np.zeros(pair.p, np.int64),
+        random=mean_level(_pool_chances(column.chances(half_width) for column in other) for other in levels)
+        if detail
+        else None,
+        tie_low=_pool_chances(map(np.floor, chances)) if uncertain else None,
+        tie_high=_pool_chances(map(np.ceil, chances)) if uncertain else None,
+        records=record_means(pair.original.n, costs) if per_record else None,
         parts={
             f"{percent}%": float(np.concatenate([found[i] for found in chances]).mean())
             for i, percent in enumerate(PERCENTS.tolist())
@@ -231,7 +225,6 @@ def score_rid(
         finding="the original value lies between the masked values "
         f"{'1% to 10%' if half_width == 'full' else '0.5% to 5%'} of the ranks below and above",
         among="cells",
-        **extra,
     )
 
 
@@ -379,37 +372,31 @@ def score_rmdid(
         return (near, seen) if rule == "near" else (near & isolated[rows], seen & whole[rows])
 
     every = {name: disclosed(slice(None), name) for name in RULES}
-    shares, (found, seen) = (
-        {name: mean_or_nan(at[judged]) for name, (at, judged) in every.items()},
-        every[rule],
-    )
-    extra: dict[str, Any] = {"records": np.where(seen, found, np.nan) if per_record else None}
-    if detail:
-        levels = (disclosed(rows, rule) for rows in permutations(pair.original.n))
-        extra["random"] = mean_level(Values(mean_or_nan(at[judged]), none) for at, judged in levels)
+    shares = {name: mean_or_nan(at[judged]) for name, (at, judged) in every.items()}
+    found, seen = every[rule]
+    levels = (disclosed(rows, rule) for rows in permutations(pair.original.n))
     return IntervalScore(
         Values(shares[rule], none),
         used=(both & seen[:, None]).sum(0),
         left_out=(both & ~seen[:, None]).sum(0),
+        random=mean_level(Values(mean_or_nan(at[to]), none) for at, to in levels) if detail else None,
+        records=np.where(seen, found, np.nan) if per_record else None,
         parts=shares,
         finding="a masked value lies close to the original (outliers are close from farther away)"
         f"{' and no other masked record is near' if rule == 'alone' else ''}",
-        **extra,
     )
 
 
+@once
 def robust_distances(original: Original, seed: int) -> Floats:
     """Return each complete record's distance from the mean under a robust covariance (MCD)."""
-    name = f"robust distances, seed {seed}"
-    if name not in original.cache:
-        points = standardise(original.values)
-        complete = ~np.isnan(points).any(1)
-        distances, lines = np.full(original.n, np.nan), points[complete]
-        _refuse_degenerate(lines, original.columns)
-        inverse = np.linalg.inv(_robust_covariance(lines, seed))
-        distances[complete] = np.sqrt(np.einsum("ij,jk,ik->i", lines, inverse, lines))
-        original.cache[name] = distances
-    return original.cache[name]
+    points = standardise(original.values)
+    complete = ~np.isnan(points).any(1)
+    distances, lines = np.full(original.n, np.nan), points[complete]
+    _refuse_degenerate(lines, original.columns)
+    inverse = np.linalg.inv(_robust_covariance(lines, seed))
+    distances[complete] = np.sqrt(np.einsum("ij,jk,ik->i", lines, inverse, lines))
+    return distances
 
 
 def _refuse_degenerate(points: Floats, names: Sequence[str]) -> None:

@@ -9,35 +9,186 @@ posterior into links.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sdckit.arrays import Bools, Floats, Ints
+from sdckit.core import registry
 from sdckit.core.checks import as_number, warn
+from sdckit.core.randomness import stream_generator
+from sdckit.core.registry import Stated, function_options, parameters_in_stratum
+from sdckit.core.table import Step, decimals_of, decimals_of_steps, usual_step
 from sdckit.kernels.candidates import Side, take
-from sdckit.masking import rounded
+from sdckit.kernels.jit import kernel
+from sdckit.masking import mask_rows, rounded
 from sdckit.metrics.score import LOOKED_UP
-from sdckit.risk import law, posterior, shadows, structure
+from sdckit.progress import each
+from sdckit.risk import distances, law, posterior
 from sdckit.risk.beside import read_beside, row_orders, with_more
-from sdckit.risk.distances import Credits, Found, known_columns, last_value, once
-from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of
+from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of, units_of_original
 from sdckit.risk.law import LARGE
 from sdckit.risk.posterior import Search
+from sdckit.rules.rules import Edits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
     from sdckit.risk.posterior import Pairs
 
+USUAL, MORE = 40, 80  # shadows, and where single records have a law of their own
+FEW = 10  # in searches
+OF_LARGE = 3  # of files above 20,000 records, which show a law that all records share in each
+SEED = 0x5DC  # of the intruder's own draws: public, and no stream of a release uses it
+FEWEST = 2  # shadows that tell a random masking from one that draws nothing
+RETURNS = 0.99  # share of exchanged cells whose partner got the other value, in every shadow
+MOVED = 20  # cells that must have moved: a column that stays as it is proves nothing
+ROUNDS = 30  # of propagation, at most
+SOFT_ROUNDS = 3
+FLOOR = -30.0  # log probability of a pair that nothing speaks for
 CELL = 5_000  # records of such a file in which one-to-one links are compared with single ones
-FEWEST = 10  # records of which folds can be made
+LEARNT_FROM = 10  # records of which folds can be made
 SPREAD = (1e-8, 1e100)  # standard deviations of columns that are taken as they are
 FARTHEST = 1e120  # published values, in such units, beyond which all are as far: their squares are numbers
 MISFIT = 4.0  # standard deviations between shadows beyond which a release is none of them
 MISFIT_OF_SPREAD = 10.0  # the same for the spread of its records, which varies more in small files
 KNOWN_SEED = 6  # of the draw of the known persons: public, so that a file has one figure everywhere
+
+
+# --- shadows ---------------------------------------------------------------------------------------------
+#
+# The original masked again and again by the intruder, with draws of his own. He knows the method, its
+# parameters, the strata and the rules, and he sees how the release is rounded; only the draws are secret. His
+# own seeds are the same at every run, so that a file has one figure everywhere.
+
+
+def masks_again(pair: Pair) -> bool:
+    """Return True if the intruder can mask the file himself and sees something random."""
+    disclosure = pair.disclosure
+    given = disclosure.method is not None or pair.remask is not None
+    return given and disclosure.paired and not disclosure.deterministic
+
+
+def shadows_of(pair: Pair, count: int) -> Floats:
+    """Return the known variables of the file masked `count` times: shadow x record x variable."""
+    found: list[Floats] = distances.cached_value(pair.cache, "shadows", list)
+    remask, steps = pair.remask or _pipeline(pair), published_steps(pair) if pair.remask else None
+    for number in each("masking again", range(len(found), count)):
+        masked = remask(
+            own_draws(number)
+        )  # rounded as the release is, so that swapped values are found again
+        found.append(distances.known_columns(pair, rounded(masked, steps) if steps else masked))
+    return np.stack(found[:count])
+
+
+def shadows_of_column(pair: Pair, column: int) -> Floats:
+    """Return a variable that the intruder does not know, masked a few times: shadow x record x 1."""
+    remask, steps = pair.remask or _pipeline(pair), published_steps(pair)
+    masked = (rounded(remask(own_draws(number)), steps) for number in range(FEW))
+    return np.stack([file[:, [column]] for file in masked])
+
+
+def own_draws(number: int) -> np.random.Generator:
+    """Return the intruder's own random numbers for one shadow: the same at every run, and public."""
+    return stream_generator(SEED, (number,))
+
+
+def _pipeline(pair: Pair) -> Callable[[np.random.Generator], Floats]:
+    """Return a function that masks the file as its disclosure says, rounded and repaired as published."""
+    record = registry.method_named(pair.disclosure.method)
+    names, values = _masked_columns(pair)
+    units = units_of_original(pair.original)
+    strata: Sequence[tuple[str, Any]] = pair.strata or [("all", np.arange(pair.original.n))]
+    steps, edits = published_steps(pair), _edits(pair)
+    shared = [name for name in pair.columns if name in names]  # others are published as they are
+
+    def mask(rng: np.random.Generator) -> Floats:
+        """Return the file masked with the given draws."""
+        masked = np.empty_like(values)
+        for name, rows in strata:
+            masked[rows] = mask_rows(
+                record,
+                np.asfortranarray(values[rows]),
+                parameters_in_stratum(record, pair.disclosure.parameters, name),
+                rng,
+                names=names,
+                units=None if units is None else units[rows],
+            )
+        found = pair.original.values.copy()
+        for name in shared:
+            found[:, pair.columns.index(name)] = masked[:, names.index(name)]
+        found = rounded(found, steps)
+        return found if edits is None else edits.repaired(found, decimals_of_steps(steps))
+
+    return mask
+
+
+def _masked_columns(pair: Pair) -> tuple[Sequence[str], Floats]:
+    """Return names and original values of the columns that the method masked, measured or not."""
+    names, original = pair.disclosure.columns, pair.original
+    if not names or set(names) == set(pair.columns):
+        return pair.columns, original.values
+    if original.table is None or not set(names) <= set(original.table.names):
+        names = tuple(name for name in pair.columns if name in names) or tuple(pair.columns)
+        return names, original.values[:, [pair.columns.index(name) for name in names]]
+    return names, original.matrix(names)
+
+
+@distances.once
+def published_steps(pair: Pair) -> list[Step]:
+    """Return the step that all published values of each variable are multiples of, as everybody can see."""
+    return [_step_of_all(column) for column in pair.masked.T]
+
+
+def release_as_shadow(pair: Pair) -> Floats:
+    """Return the known variables of the release, rounded as shadows are: long decimals change a bit."""
+    return distances.known_columns(pair, rounded(pair.masked, published_steps(pair)))
+
+
+def _step_of_all(column: Floats) -> Step:
+    """Return the usual step of a column if all values are multiples of it, else its number of decimals."""
+    step, seen = usual_step(column), column[~np.isnan(column)]
+    return step if np.array_equal(step.rounded(seen), seen) else Step(decimals_of(column))
+
+
+def _edits(pair: Pair) -> Edits | None:
+    """Return the published rules as the repair takes them; None where the release breaks them."""
+    if pair.rules is None or distances.breaks_rules(pair):
+        return None
+    places = [pair.columns.index(name) for name in pair.rules.columns]
+    return Edits(pair.rules, tuple(pair.columns), np.asfortranarray(pair.original.values[:, places]))
+
+
+def stated_law(pair: Pair) -> Stated | None:
+    """Return the method's own law of the known variables; None where it states none for such a file."""
+    disclosure = pair.disclosure
+    record = None if disclosure.method is None else registry.METHODS[disclosure.method]
+    if record is None or record.law is None or not pair.original.complete:
+        return None
+    if pair.strata or units_of_original(pair.original) is not None or pair.rules is not None:
+        return None  # the formula is that of the file masked as a whole
+    options = function_options(
+        record, parameters_in_stratum(record, disclosure.parameters, "all"), pair.columns
+    )
+    law = None if record.changes_nothing(options) else record.law(options, pair.original.values)
+    if law is None:
+        return None
+    known: Ints = np.asarray(pair.known_variables)
+    mean, sd = (np.ascontiguousarray(part[:, known]) for part in (law.mean, law.sd))
+    steps = np.array([published_steps(pair)[j].size for j in known])
+    return _with_rounding(Stated(law.transform, mean, sd, law.correlation[np.ix_(known, known)]), steps)
+
+
+def _with_rounding(law: Stated, steps: Floats) -> Stated:
+    """Return the law of cells that are rounded to steps: each adds a variance of step^2 / 12 of its own."""
+    if law.transform is not None:
+        return law  # that of ranks, which rounding changes little
+    sd = np.sqrt(law.sd**2 + steps**2 / 12)
+    kept = np.sqrt((law.sd**2).mean(axis=0) / (sd**2).mean(axis=0))
+    correlation = law.correlation * np.outer(kept, kept)
+    np.fill_diagonal(correlation, 1.0)
+    return Stated(None, law.mean, sd, correlation)
 
 
 # --- laws of a pair --------------------------------------------------------------------------------------
@@ -58,17 +209,17 @@ def laws_of(pair: Pair) -> list[str]:
     """
     whole = pair.whole or pair
     if not whole.disclosure.paired or not whole.known_variables or runs_again(whole):
-        told = whole.original.n >= FEWEST and bool(read_beside(whole, order=False))
+        told = whole.original.n >= LEARNT_FROM and bool(read_beside(whole, order=False))
         return ["other_columns"] if told else []
-    again = shadows.masks_again(whole)
-    folds = whole.original.n >= FEWEST and not (whole.trial and again)
+    again = masks_again(whole)
+    folds = whole.original.n >= LEARNT_FROM and not (whole.trial and again)
     return [by for by, does in (("shadows", again), ("folds", folds)) if does]
 
 
 def reads_order(pair: Pair) -> bool:
     """Return True if the order of the rows tells about records, even if the method draws nothing."""
     whole = pair.whole or pair
-    return whole.original.n >= FEWEST and not whole.trial and bool(row_orders(whole))
+    return whole.original.n >= LEARNT_FROM and not whole.trial and bool(row_orders(whole))
 
 
 def looked_up_singly(pair: Pair) -> bool:
@@ -90,52 +241,52 @@ def reading_of(pair: Pair, by: str, *, order: bool = False, inferred: bool = Tru
     return with_more(reading, more) if more else reading
 
 
-@once
+@distances.once
 def _masked_reading(pair: Pair, by: str) -> Search:
     """Return the masked variables as read by the law of shadows, or by that of the release's own folds."""
     if by == "other_columns":
         return Search(lambda rows, _: np.zeros(len(rows)), list)
-    ours = known_columns(pair, pair.original.values)
+    ours = distances.known_columns(pair, pair.original.values)
     unit = units_of_columns(ours)  # columns of extreme size in units of a power of two
     with np.errstate(over="ignore"):
-        theirs = np.clip(shadows.release_as_shadow(pair) / unit, -FARTHEST, FARTHEST)
+        theirs = np.clip(release_as_shadow(pair) / unit, -FARTHEST, FARTHEST)
     ours, theirs = np.ascontiguousarray(ours / unit), np.ascontiguousarray(theirs)
     if by == "folds":
         return law.laws_of_folds(ours, theirs)
     return _of_setting(pair, "law", lambda: _law_of_shadows(pair, ours, unit)).read(theirs).search
 
 
-def _of_setting(pair: Pair, name: str, compute: Callable[[], Found]) -> Found:
+def _of_setting(pair: Pair, name: str, compute: Callable[[], distances.Found]) -> distances.Found:
     """Return what shadows of a setting show; it is kept while a search draws other tables with it."""
     if not pair.trial:
         return compute()
     setting = f"{pair.disclosure.method} {pair.disclosure.parameters!r} {pair.known_variables}"
-    return last_value(pair.original.cache, name, setting, compute)
+    return distances.last_value(pair.original.cache, name, setting, compute)
 
 
 def _law_of_shadows(pair: Pair, ours: Floats, unit: Floats) -> law.Law:
     """Return the law that shadows show; searches take the method's own where it states one."""
-    stated = shadows.stated_law(pair) if (unit == 1).all() else None
+    stated = stated_law(pair) if (unit == 1).all() else None
     if pair.trial and stated is not None:
         return law.law_as_stated(ours, stated)
     large = pair.original.n > LARGE
     few = pair.trial or large
-    count = shadows.OF_LARGE if large else shadows.FEW if few else shadows.USUAL
-    found = law.law_of_shadows(ours, shadows.shadows_of(pair, count) / unit, stated)
+    count = OF_LARGE if large else FEW if few else USUAL
+    found = law.law_of_shadows(ours, shadows_of(pair, count) / unit, stated)
     if found.effects and not few:
-        found = law.law_of_shadows(ours, shadows.shadows_of(pair, shadows.MORE) / unit, stated)
+        found = law.law_of_shadows(ours, shadows_of(pair, MORE) / unit, stated)
     if not (few or pair.disclosure.calibrated):  # shadows are not calibrated
         _warn_of_misfit(pair, found, unit)
     if pair.remask is not None and not few:
-        return law.law_of_shadows(ours, shadows.shadows_of(pair, shadows.MORE) / unit, any_form=True)
+        return law.law_of_shadows(ours, shadows_of(pair, MORE) / unit, any_form=True)
     return found
 
 
 def _warn_of_misfit(pair: Pair, found: law.Law, unit: Floats) -> None:
     """Warn where records are far less or more likely, or less alike, than those of unseen shadows."""
-    masked = shadows.shadows_of(pair, shadows.MORE if found.effects else shadows.USUAL)
+    masked = shadows_of(pair, MORE if found.effects else USUAL)
     rows = np.arange(pair.original.n)
-    files = [*law.unseen(masked), shadows.release_as_shadow(pair)]
+    files = [*law.unseen(masked), release_as_shadow(pair)]
     each = np.array([found.read(file / unit).likelihood(rows, rows) for file in files])
     own = float(np.std(each[0])) / np.sqrt(len(rows))  # few shadows tell the spread between them badly
     if _is_outside(each.mean(axis=1), own, MISFIT) or _is_outside(each.std(axis=1), own, MISFIT_OF_SPREAD):
@@ -151,10 +302,148 @@ def _is_outside(of_files: Floats, least: float, most: float) -> bool:
     return not min(usual) - most * spread <= ours <= max(usual) + most * spread
 
 
+# --- swaps undone ----------------------------------------------------------------------------------------
+#
+# If published row u is original i, then the original that had the value which u shows was published with the
+# value of i. So a pair (u, i) is possible only if, in every swapped column, some possible pair has both
+# values exchanged. Wrong pairs lose their partners within a few rounds. Whether a column was swapped is not
+# taken from the method's name: the shadows prove it.
+
+
+class Codes(NamedTuple):
+    """Values of a column as numbers, in both files; -1 for an original value that is not published.
+
+    `open` marks values that somebody unknown may have had; None where all persons are known.
+    """
+
+    published: Ints
+    original: Ints
+    size: int
+    open: Bools | None = None
+
+
+def codes_of(original: Floats, published: Floats, strata: Ints | None = None) -> Codes:
+    """Return the numbers of the published values, and of the original ones among them.
+
+    Where values were exchanged within strata, equal values of two strata have different numbers.
+    """
+    values = np.unique(published[~np.isnan(published)])
+    theirs, ours = distances.places_among(published, values), distances.places_among(original, values)
+    if strata is None:
+        return Codes(theirs, ours, len(values))
+    theirs, ours = (np.where(found < 0, -1, found * len(strata) + strata) for found in (theirs, ours))
+    values = np.unique(theirs[theirs >= 0])
+    return Codes(distances.places_among(theirs, values), distances.places_among(ours, values), len(values))
+
+
+def is_exchanged(original: Floats, published: Floats) -> bool:
+    """Return True if almost every value that moved was exchanged with that of one other record."""
+    codes = codes_of(original, published)
+    both = (codes.published >= 0) & (codes.original >= 0)
+    a, b = codes.original[both], codes.published[both]
+    moved = a != b
+    if moved.sum() < MOVED:
+        return False
+    pairs, counts = np.unique(a[moved] * codes.size + b[moved], return_counts=True)
+    place = distances.places_among(pairs % codes.size * codes.size + pairs // codes.size, pairs)
+    returned = np.where(place >= 0, np.minimum(counts, counts[place]), 0)
+    return bool(returned.sum() >= RETURNS * moved.sum())
+
+
+def exchanged_columns(original: Floats, shadows: Sequence[Floats] | Floats) -> list[int]:
+    """Return the columns whose values every shadow exchanges in pairs."""
+    return [
+        j for j in range(original.shape[1]) if all(is_exchanged(original[:, j], one[:, j]) for one in shadows)
+    ]
+
+
+def propagate(possible: Bools, columns: Sequence[Codes]) -> Bools:
+    """Return which pairs, published row x original, are left when every pair needs its exchanged partners."""
+    found = possible.copy()
+    left = int(found.sum())
+    for _ in range(ROUNDS):
+        for codes in columns:
+            partners = np.zeros((codes.size, codes.size), np.bool_)
+            if codes.open is not None:
+                partners[:, codes.open] = True
+            _keep_exchanged(codes.published, codes.original, partners, found)
+        _keep_single(found)
+        now = int(found.sum())
+        if now == left:
+            break
+        left = now
+    return found
+
+
+@kernel
+def _keep_exchanged(published: Ints, original: Ints, partners: Bools, found: Bools) -> None:
+    """Remove pairs without a possible pair that has both values exchanged; unpublished values have none."""
+    for u in range(len(found)):
+        if published[u] >= 0:
+            for i in range(len(original)):
+                if found[u, i] and original[i] >= 0:
+                    partners[published[u], original[i]] = True
+    for u in range(len(found)):
+        if published[u] >= 0:
+            for i in range(len(original)):
+                if found[u, i] and original[i] >= 0:
+                    found[u, i] = partners[original[i], published[u]]
+
+
+def _keep_single(found: Bools) -> None:
+    """Where a row or an original has one possible pair left, remove the others of its partner."""
+    for lines in (found, found.T):
+        for number, line in enumerate(lines):
+            places = np.flatnonzero(line)
+            if len(places) == 1:
+                lines[:, places] = False
+                lines[number, places] = True
+
+
+def supported(likelihood: Floats, columns: Sequence[Codes]) -> Floats:
+    """Return log-likelihoods, row x original, to which each pair's exchanged partners have added theirs.
+
+    Where several records have a value, the best of them counts; a value that is not published says nothing.
+    """
+    base = np.maximum(likelihood - likelihood.max(axis=1, keepdims=True), FLOOR)
+    found: Floats = base
+    for _ in range(SOFT_ROUNDS):
+        total = np.log(np.exp(found - found.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True))
+        chance = np.maximum(found - found.max(axis=1, keepdims=True) - total, FLOOR)
+        odds = np.exp(chance)
+        usual = float((odds * chance).sum() / odds.sum())
+        found = base.copy()
+        for codes in columns:
+            best = np.full((codes.size, codes.size), FLOOR)
+            if codes.open is not None:
+                best[:, codes.open] = usual
+            _add_partners(codes.published, codes.original, chance, usual, best, found)
+    return found
+
+
+@kernel
+def _add_partners(
+    published: Ints, original: Ints, chance: Floats, usual: float, best: Floats, found: Floats
+) -> None:
+    """Add to each pair the best log probability of a pair with both values exchanged."""
+    for u in range(len(found)):
+        if published[u] >= 0:
+            for i in range(len(original)):
+                if original[i] >= 0:
+                    a, b = published[u], original[i]
+                    best[a, b] = max(best[a, b], chance[u, i])
+    for u in range(len(found)):
+        for i in range(len(original)):
+            if published[u] >= 0 and original[i] >= 0:
+                found[u, i] += best[original[i], published[u]]
+            else:
+                found[u, i] += usual
+
+
 # --- the posterior of a pair ----------------------------------------------------------------------------
 
 
-@once
+@distances.once
 def posterior_of(pair: Pair, by: str, *, order: bool) -> posterior.Posterior:
     """Return the intruder's posterior of a whole file, by one law, with or without the order of the rows.
 
@@ -164,7 +453,7 @@ def posterior_of(pair: Pair, by: str, *, order: bool) -> posterior.Posterior:
     return posterior.Posterior(_pairs_inside(search, sides, exchanged_codes(pair)))
 
 
-def _pairs_inside(search: Search, sides: tuple[Side, Side], codes: Sequence[structure.Codes]) -> Pairs:
+def _pairs_inside(search: Search, sides: tuple[Side, Side], codes: Sequence[Codes]) -> Pairs:
     """Return the likely pairs inside the facts, after the exchanges of these columns have been undone."""
     if not codes or len(sides[0].blocks) ** 2 > posterior.WHOLE:
         return posterior.likely_pairs(search, *sides)
@@ -178,32 +467,32 @@ def whole_matrix(pair: Pair, by: str, *, order: bool = False) -> Floats:
     return posterior.matrix_of(likelihood, every, every, *facts_of(pair).sides())
 
 
-def pairs_after_swaps(matrix: Floats, codes: Sequence[structure.Codes]) -> Pairs:
+def pairs_after_swaps(matrix: Floats, codes: Sequence[Codes]) -> Pairs:
     """Return the likely pairs of a file after swaps of these columns have been undone."""
-    left = structure.propagate(np.isfinite(matrix), codes)
+    left = propagate(np.isfinite(matrix), codes)
     left |= ~left.any(axis=1, keepdims=True) & np.isfinite(matrix)  # a contradiction tells nothing
     if int(left.sum()) > len(left):  # else each row has one original left
-        matrix = structure.supported(np.where(left, matrix, -1e6), codes)
+        matrix = supported(np.where(left, matrix, -1e6), codes)
     matrix = np.where(left, matrix, -np.inf)
     return posterior.pairs_of_matrix(matrix)
 
 
-@once
-def exchanged_codes(pair: Pair) -> list[structure.Codes]:
+@distances.once
+def exchanged_codes(pair: Pair) -> list[Codes]:
     """Return the values of the known variables that the shadows prove to be exchanged in pairs."""
-    if not shadows.masks_again(pair):
+    if not masks_again(pair):
         return []
-    steps = [shadows.published_steps(pair)[j] for j in pair.known_variables]
-    ours = rounded(known_columns(pair, pair.original.values), steps)
+    steps = [published_steps(pair)[j] for j in pair.known_variables]
+    ours = rounded(distances.known_columns(pair, pair.original.values), steps)
 
     def proven() -> list[int]:
         """Return the columns that all shadows exchange; a few show it for most methods."""
-        columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEWEST))
-        return structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEW)) if columns else []
+        columns = exchanged_columns(ours, shadows_of(pair, LEARNT_FROM))
+        return exchanged_columns(ours, shadows_of(pair, FEW)) if columns else []
 
-    theirs, strata = shadows.release_as_shadow(pair), seen_strata(pair)
+    theirs, strata = release_as_shadow(pair), seen_strata(pair)
     columns = _of_setting(pair, "exchanged columns", proven)
-    return [structure.codes_of(ours[:, j], theirs[:, j], strata) for j in columns]
+    return [codes_of(ours[:, j], theirs[:, j], strata) for j in columns]
 
 
 def seen_strata(pair: Pair) -> Ints | None:
@@ -256,10 +545,10 @@ class LawAttack:
 
     credit: Callable[[Ints], Floats]
 
-    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
+    def credits(self, truth: Ints, rows: Ints | None = None) -> distances.Credits:
         """Return the success of each query, or of some rows of them."""
         mine = self.credit(truth if rows is None else rows)
-        return Credits(mine, (mine == 1).astype(float), (mine > 0).astype(float))
+        return distances.Credits(mine, (mine == 1).astype(float), (mine > 0).astype(float))
 
 
 def law_attack(pair: Pair, by: str, direction: str, *, one_to_one: bool, order: bool = False) -> LawAttack:
@@ -298,10 +587,10 @@ def posterior_of_rows(pair: Pair, by: str, rows: Ints, *, order: bool) -> poster
         search = reading_of(pair, by, order=order)
         return posterior.Posterior(posterior.likely_pairs(search, *facts_of(pair).sides(), rows))
 
-    return last_value(pair.cache, f"posterior of rows {by} {order}", rows, found)
+    return distances.last_value(pair.cache, f"posterior of rows {by} {order}", rows, found)
 
 
-@once
+@distances.once
 def _gain(pair: Pair, by: str) -> float:
     """Return the share of links that are found only one to one, measured on a part of a large file.
 
@@ -403,7 +692,7 @@ def with_strangers(matrix: Floats, known: Bools) -> Floats:
     return np.where(known, matrix, stranger)
 
 
-def partial_codes(codes: structure.Codes, known: Bools) -> structure.Codes:
+def partial_codes(codes: Codes, known: Bools) -> Codes:
     """Return the values of a swapped column without those of unknown persons; marked where they had some."""
     original = np.where(known, codes.original, -1)
     published, held = (

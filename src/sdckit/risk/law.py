@@ -25,14 +25,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from sdckit.arrays import Bools, Floats, Int, Ints
 from sdckit.core.cells import number_values
 from sdckit.kernels.jit import inner, kernel
-from sdckit.risk.distances import mid_ranks_of, row_marks
+from sdckit.risk.distances import mid_ranks_of, places_among, ranks_within, row_marks
 from sdckit.risk.posterior import Search
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ class Normal:
             kinds, roots = np.zeros_like(kinds), inverse_root(self.covariance, 1e-6)[None]
         squares = roots**2
         shares = (squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300)).sum(axis=2)
-        _add_normal(read, free, self.mean, inverse, logs, roots, shares, kinds, rows, originals, found)
+        parts = self.mean, inverse, logs, roots, shares, kinds
+        _add_normal(parts, read, free, rows, originals, found)
 
     def _root_of(self, free: Bools) -> Floats:
         """Return the root for records with these free cells, of which the others are not known to be 0."""
@@ -120,20 +121,9 @@ class Normal:
 
 
 @kernel
-def _add_normal(
-    read: Floats,
-    free: Bools,
-    mean: Floats,
-    inverse: Floats,
-    logs: Floats,
-    roots: Floats,
-    shares: Floats,
-    kinds: Ints,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
-) -> None:
+def _add_normal(parts: Any, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
     """Add the normal log-density of each pair, over the cells that are free in the published record."""
+    mean, inverse, logs, roots, shares, kinds = parts
     p, directions = roots.shape[1:]
     z = np.empty(p)
     for e in range(len(rows)):
@@ -189,8 +179,7 @@ def _list_best(  # noqa: C901 - one pass
                 border = values[last]
 
 
-@dataclass(frozen=True)
-class RankMoves:
+class RankMoves(NamedTuple):
     """Histogram of the move in ranks, by bins of the original's rank, each variable by itself."""
 
     ranks: Floats
@@ -204,22 +193,13 @@ class RankMoves:
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add the log share of the move of each free cell."""
-        _add_moves(read, free, self.ranks, self.bins, self.limits, self.tables, rows, originals, found)
+        _add_moves(self, read, free, rows, originals, found)
 
 
 @kernel
-def _add_moves(
-    read: Floats,
-    free: Bools,
-    ranks: Floats,
-    bins: Ints,
-    limits: Floats,
-    tables: Floats,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
-) -> None:
+def _add_moves(law: RankMoves, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
     """Add the log share of the move in ranks of each pair; beyond the largest one seen it falls steeply."""
+    ranks, bins, limits, tables = law
     p, width = len(limits), tables.shape[2]
     for e in range(len(rows)):
         u, i = rows[e], originals[e]
@@ -266,15 +246,11 @@ def _add_transitions(
 
 def _states(column: Floats, heaps: Floats) -> Ints:
     """Return 1 for each missing cell, the number of its frequent value from 2 on, and else 0."""
-    found = np.isnan(column).astype(np.int64)
-    if heaps.size:
-        place = np.minimum(np.searchsorted(heaps, column), len(heaps) - 1)
-        found = np.where(heaps[place] == column, place + 2, found)
-    return found
+    place = places_among(column, heaps)
+    return np.where(place >= 0, place + 2, np.isnan(column))
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(NamedTuple):
     """Density of the change of a cell, a difference or a factor, by the nearest ones in all records."""
 
     original: Floats
@@ -289,30 +265,22 @@ class Changes:
         """Add the log density of the change of each free cell; that of a factor of 0 is left out."""
         for j, seen in enumerate(self.seen):
             if seen.size:
-                _add_changes(
-                    read[:, j], free[:, j], self.original[:, j], seen, self.factors, rows, originals, found
-                )
+                ours, theirs = self.original[originals, j], read[rows, j]
+                _add_changes(ours, theirs, free[rows, j], seen, self.factors, found)
 
 
 @kernel
 def _add_changes(
-    read: Floats,
-    free: Bools,
-    original: Floats,
-    seen: Floats,
-    factors: Int,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
+    ours: Floats, theirs: Floats, free: Bools, seen: Floats, factors: Int, found: Floats
 ) -> None:
     """Add minus the log of the width that the nearest changes take, on both sides, for each pair."""
     size = len(seen)
     near = int(math.sqrt(size) / 4) + 2
     least = 1e-9 * (seen[-1] - seen[0]) + 1e-300
-    for e in range(len(rows)):
-        x = original[originals[e]]
-        if free[rows[e]] and x == x and (x != 0 or factors == 0):  # noqa: PLR0124 - false for NaN
-            change = read[rows[e]] / x if factors == 1 else read[rows[e]] - x
+    for e in range(len(ours)):
+        x = ours[e]
+        if free[e] and x == x and (x != 0 or factors == 0):  # noqa: PLR0124 - false for NaN
+            change = theirs[e] / x if factors == 1 else theirs[e] - x
             place = np.searchsorted(seen, change)
             low, high = seen[max(place - near, 0)], seen[min(place + near, size - 1)]
             found[e] -= math.log(max(high, change) - min(low, change) + least)
@@ -320,8 +288,7 @@ def _add_changes(
                 found[e] -= math.log(abs(x))
 
 
-@dataclass(frozen=True)
-class OwnShadows:
+class OwnShadows(NamedTuple):
     """Published records lie near the shadows of their original: all cells together, or each by itself."""
 
     shadows: Floats  # original x shadow x variable, in usual distances
@@ -335,21 +302,13 @@ class OwnShadows:
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add the log of the mean of Cauchy densities around the shadows of each original."""
-        _add_own(read, free, self.shadows, self.width, self.together, rows, originals, found)
+        _add_own(self, read, free, rows, originals, found)
 
 
 @kernel
-def _add_own(
-    read: Floats,
-    free: Bools,
-    shadows: Floats,
-    width: Floats,
-    together: Int,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
-) -> None:
+def _add_own(law: OwnShadows, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
     """Add the log density of each pair, by the distances from all shadows of its original."""
+    shadows, _, width, together = law
     count, p = shadows.shape[1:]
     cells = np.empty(p)
     for e in range(len(rows)):
@@ -376,14 +335,13 @@ def _add_own(
                     found[e] += math.log(cells[j])
 
 
-@dataclass(frozen=True)
-class OwnNormal:
+class OwnNormal(NamedTuple):
     """Published cells are normal with mean and covariance of the shadows of their own original."""
 
     mean: Floats
     root: Floats  # original x variable x variable: its product with itself is the precision
     logs: Floats  # half the log determinant of each covariance
-    count: int  # shadows that mean and covariance come from
+    draws: int  # shadows that mean and covariance come from
 
     def read(self, published: Floats) -> Floats:
         """Return the published cells."""
@@ -391,22 +349,15 @@ class OwnNormal:
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add the log density that a few draws allow for, Student's; only free cells count."""
-        _add_own_normal(read, free, self.mean, self.root, self.logs, self.count, rows, originals, found)
+        _add_own_normal(self, read, free, rows, originals, found)
 
 
 @kernel
 def _add_own_normal(
-    read: Floats,
-    free: Bools,
-    mean: Floats,
-    root: Floats,
-    logs: Floats,
-    count: int,
-    rows: Ints,
-    originals: Ints,
-    found: Floats,
+    law: OwnNormal, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats
 ) -> None:
     """Add Student's log density of each pair."""
+    mean, root, logs, draws = law
     p = mean.shape[1]
     for e in range(len(rows)):
         u, i = rows[e], originals[e]
@@ -417,7 +368,7 @@ def _add_own_normal(
                 if free[u, j]:
                     length += (read[u, j] - mean[i, j]) * root[i, j, k]
             squares += length * length
-        found[e] -= logs[i] + 0.5 * count * math.log(1 + squares / (count - 1))
+        found[e] -= logs[i] + 0.5 * draws * math.log(1 + squares / (draws - 1))
 
 
 Estimate = Normal | RankMoves | Changes | OwnShadows | OwnNormal  # one of the estimates; see the module
@@ -524,20 +475,6 @@ def _space_of_sizes(one: Normal, read: Floats) -> tuple[Floats, Floats]:
     return np.arcsinh(read / middle) / scale, np.arcsinh(one.mean / middle) / scale
 
 
-def read_by_folds(folds: Ints, readings: Sequence[Reading]) -> Search:
-    """Return a published file, each fold of whose rows is read by a law of its own; the first is near all."""
-
-    def likelihood(rows: Ints, originals: Ints) -> Floats:
-        """Return the log-likelihood of each pair of a published row and an original."""
-        found, mine = np.empty(len(rows)), folds[rows]
-        for number, reading in enumerate(readings):
-            some = np.flatnonzero(mine == number)
-            found[some] = reading.likelihood(rows[some], originals[some])
-        return found
-
-    return readings[0].search._replace(likelihood=likelihood)
-
-
 def law_of_shadows(
     original: Floats, shadows: Floats, stated: Stated | None = None, *, any_form: bool = False
 ) -> Law:
@@ -545,17 +482,16 @@ def law_of_shadows(
 
     It may have `any_form` where it is that of a masking of the user's own.
     """
-    held = unseen(shadows)
-    law = _fit(
-        original, shadows[: -len(held)], np.ones(len(original), np.bool_), effects=len(original) <= LARGE
-    )
+    held, n = unseen(shadows), len(original)
+    seen = shadows[: -len(held)]
+    law = _fit(original, seen, np.ones(n, np.bool_), effects=n <= LARGE)
     if stated is not None:
         law.estimates["stated"] = _normal_of(stated)
     if any_form:
-        law.estimates |= _fit_any_form(original, shadows[: -len(held)])
+        law.estimates |= _fit_any_form(original, seen)
     rng = np.random.default_rng(1)
     each = -(-QUERIES // len(held))
-    some = [_queries_of(law.read(shadow), rng, np.arange(len(original)), each) for shadow in held]
+    some = [_queries_of(law.read(shadow), rng, np.arange(n), each) for shadow in held]
     _set_weights(law, np.concatenate(some, 1))
     return law
 
@@ -590,7 +526,16 @@ def laws_of_folds(original: Floats, published: Floats) -> Search:
     ]
     for number, law in enumerate(laws):
         law.weights = _weights(np.concatenate([one for k, one in enumerate(seen) if k != number], 1))
-    return read_by_folds(folds, readings)
+
+    def likelihood(rows: Ints, originals: Ints) -> Floats:
+        """Return the log-likelihood of each pair of a published row and an original."""
+        found, mine = np.empty(len(rows)), folds[rows]
+        for number, reading in enumerate(readings):
+            some = np.flatnonzero(mine == number)
+            found[some] = reading.likelihood(rows[some], originals[some])
+        return found
+
+    return readings[0].search._replace(likelihood=likelihood)  # the first law is near all
 
 
 def _law_of_some(original: Floats, published: Floats, rng: np.random.Generator) -> Search:
@@ -632,14 +577,12 @@ def _queries_of(reading: Reading, rng: np.random.Generator, among: Ints, count: 
 
 def _set_weights(law: Law, components: Floats) -> None:
     """Set the weights of a law, after leaving out the worse of two histograms of moves in ranks."""
-    names = list(law.estimates)
-    if "smooth rank" not in names:
-        law.weights = _weights(components)
-        return
-    weight = dict(zip(names, _weights(components), strict=True))
-    worse = min("rank", "smooth rank", key=lambda name: weight[name])
-    del law.estimates[worse]
-    law.weights = _weights(np.delete(components, names.index(worse), axis=0))
+    names, weights = list(law.estimates), _weights(components)
+    if "smooth rank" in names:
+        worse = min("rank", "smooth rank", key=lambda name: weights[names.index(name)])
+        del law.estimates[worse]
+        weights = _weights(np.delete(components, names.index(worse), axis=0))
+    law.weights = weights
 
 
 def _weights(components: Floats) -> Floats:
@@ -703,15 +646,12 @@ def _loss(found: Floats, weights: Floats, slope: Floats, bend: Floats) -> float:
     for row in range(rows):
         score[:] = 0.0
         for k in range(count):
-            for i in range(size):
-                score[i] += weights[k] * found[k, row, i]
+            score += weights[k] * found[k, row]
         top = score.max()
         total = _add_odds(found, row, score, top, mean, products)
         value += (math.log(total) + top - score[0]) / rows
-        for k in range(count):
-            slope[k] += (mean[k] / total - found[k, row, 0]) / rows
-            for m in range(count):
-                bend[k, m] += (products[k, m] - mean[k] * mean[m] / total) / total / rows
+        slope += (mean / total - found[:, row, 0]) / rows
+        bend += (products - np.outer(mean, mean) / total) / total / rows
     for k in range(count):  # a little more the larger weights are, so that equal estimates share
         value += RIDGE * weights[k] * weights[k]
         slope[k] += 2 * RIDGE * weights[k]
@@ -746,14 +686,13 @@ def _fit(original: Floats, published: Floats, train: Bools, *, effects: bool) ->
     own = np.stack([states.of(one) == 0 for one in published]) & train[:, None] & ~np.isnan(original)
     seen = ~np.isnan(published) & train[:, None] & ~np.isnan(original)
     local, own_scale = _fit_local(original, published, own, ranks, effects=effects and len(published) > 2)
+    sharp, smooth = _fit_moves(ranks, published, own)
     found: dict[str, Estimate] = {
         "plain": _fit_plain(original, published, seen),
         "local": local,
+        "rank": sharp,
     }
-    found["rank"], smooth = _fit_moves(ranks, published, own)
-    if effects:
-        found["smooth rank"] = smooth
-    return Law(states, found, effects=own_scale)
+    return Law(states, found | ({"smooth rank": smooth} if effects else {}), effects=own_scale)
 
 
 def _fit_states(original: Floats, ranks: Floats, published: Floats, train: Bools) -> States:
@@ -769,7 +708,11 @@ def _fit_states(original: Floats, ranks: Floats, published: Floats, train: Bools
     for j in range(p):
         state = _states(original[:, j], heaps[j])
         eighth = np.nan_to_num((ranks[:, j] - 0.5) * 8 / max(n, 1)).astype(np.int64).clip(0, 7)
-        part = _places_among_equals(state) * parts // np.maximum(np.bincount(state)[state], 1)
+        part = (
+            ranks_within(np.arange(n, dtype=float), state).astype(np.int64)
+            * parts
+            // np.maximum(np.bincount(state)[state], 1)
+        )
         lines[:, j] = np.where(state > 0, state * parts + part, states * parts + eighth)
         counts = np.zeros((size, states))
         for one in published:
@@ -777,15 +720,6 @@ def _fit_states(original: Floats, ranks: Floats, published: Floats, train: Bools
         possible = counts[:, : len(heaps[j]) + 2] + 0.05
         tables[j, :, : len(heaps[j]) + 2] = np.log(possible / possible.sum(axis=1, keepdims=True))
     return States(heaps, lines, tables)
-
-
-def _places_among_equals(states: Ints) -> Ints:
-    """Return the place of each record, from 0, among those of the same state, in the order of the rows."""
-    order = np.argsort(states, kind="stable")
-    found = np.empty(len(states), np.int64)
-    counts = np.bincount(states)
-    found[order] = np.arange(len(states)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return found
 
 
 def _frequent(values: Floats) -> Floats:
@@ -853,16 +787,17 @@ def _products(rest: Floats, seen: Bools) -> Floats:
     return np.asarray(flat.T @ flat / np.maximum(there.T @ there, 1))
 
 
-def inverse_root(covariance: Floats, least: float = 0.0) -> Floats:
+def inverse_root(covariance: Floats, least: float = 0.0, border: float | None = None) -> Floats:
     """Return a matrix whose product with itself is the inverse; directions without variance are left out.
 
-    Or they get the share `least` of the largest variance: what is published without noise tells most.
+    Or they get the share `least` of the largest variance: what is published without noise tells most. Without
+    variance is a direction below the `border`, by default a tiny share of the largest variance.
     """
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     largest = max(float(values.max(initial=0.0)), 1e-300)
     if least > 0:
         values = np.maximum(values, max(least * largest, SMALLEST))
-    kept = values > largest * 1e-10
+    kept = values > (largest * 1e-10 if border is None else border)
     return np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
@@ -978,11 +913,9 @@ def _root_of_correlation(z: Floats, own: Bools) -> Floats:
     size[dead] = 1.0
     correlation = products / size[:, None] / size
     correlation[dead, dead] = 1.0
-    values, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
-    kept = values > 1e-9
-    root = vectors[:, kept] / np.sqrt(values[kept])
+    root = inverse_root(correlation, border=1e-9)
     root[dead] = 0.0
-    return np.ascontiguousarray(root)
+    return root
 
 
 def _fit_moves(ranks: Floats, published: Floats, own: Bools) -> tuple[RankMoves, RankMoves]:

@@ -14,15 +14,15 @@ The work grows with the cube of the records in a block, so that it is for files 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from sdckit.arrays import Bools, Floats, Ints
 from sdckit.core import checks
-from sdckit.kernels import candidates
+from sdckit.kernels.candidates import Side, Targets, no_facts, take
 from sdckit.kernels.jit import kernel
 from sdckit.metrics.pair import Pair
 from sdckit.risk.distances import (
@@ -57,41 +57,37 @@ class LinkageAttack(Protocol):
 # --- nearest records -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class NearestAttack:
-    """Attack that links each query to its nearest candidate, or to the nearest few (Euclidean).
+class NearestAttack(NamedTuple):
+    """Attack that links each query to its nearest candidate, or to the nearest few (Euclidean)."""
 
-    `sides` are the facts about targets and queries; None where no fact excludes any pair. Targets
-    without facts are kept in the store: the next masked file needs that of originals, too.
-    """
-
-    targets: Floats
+    targets: Targets
     queries: Floats
-    sides: Sides | None = None
+    facts: Side  # about the queries
     places: int = 1
-    name: str = ""
-    store: dict[str, Any] = field(default_factory=dict)
 
     def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success: 1 if no candidate is nearer than the true one, shared among ties."""
         queries = self.queries if rows is None else self.queries.take(rows, axis=0)
-        ours, theirs = self.sides or map(candidates.no_facts, (len(self.targets), len(self.queries)))
-        theirs = theirs if rows is None else candidates.take(theirs, rows)
-        store = self.store if self.sides is None else {}
-        targets = cached_value(store, f"targets {self.name}", lambda: candidates.Targets(self.targets, ours))
-        counts = targets.count_closer(queries, truth, theirs, TOLERANCE, self.places)
+        facts = self.facts if rows is None else take(self.facts, rows)
+        counts = self.targets.count_closer(queries, truth, facts, TOLERANCE, self.places)
         return credits_of_counts(counts[0], counts[1], self.places)
 
 
 def nearest_attack(pair: Pair, space: Space, direction: str, places: int = 1) -> NearestAttack:
-    """Return the attack by the nearest record in a space, inside the facts."""
-    facts, (ours, theirs) = facts_of(pair), space(pair)
-    sides = facts.sides(direction) if facts.tie_rows else None
-    if direction != TO_ORIGINAL:
-        return NearestAttack(theirs, ours, sides, places)
-    of_original = space is not whitened and len(pair.known_variables) == pair.p
-    store = pair.original.cache if of_original else {}
-    return NearestAttack(ours, theirs, sides, places, f"{space.__name__} {pair.known_variables}", store)
+    """Return the attack by the nearest record in a space, inside the facts.
+
+    The tree of originals that no fact tells apart is kept: the next masked file needs it, too.
+    """
+    facts, (ours, theirs), forward = facts_of(pair), space(pair), direction == TO_ORIGINAL
+    known = pair.known_variables
+    lasting = forward and not facts.tie_rows and space is not whitened and len(known) == pair.p
+    none = no_facts(pair.original.n)
+    sides = facts.sides(direction) if facts.tie_rows else (none, none)
+    targets, queries = (ours, theirs) if forward else (theirs, ours)
+    store, name = pair.original.cache if lasting else {}, f"targets {space.__name__} {known}"
+    return NearestAttack(
+        cached_value(store, name, lambda: Targets(targets, sides[0])), queries, sides[1], places
+    )
 
 
 # --- guesses ---------------------------------------------------------------------------------------------
@@ -106,9 +102,8 @@ class PlainGuess:
 
     def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success: 1 / number of candidates if the true record is one, else 0."""
-        targets, queries = self.facts.sides(self.direction)
-        queries = queries if rows is None else candidates.take(queries, rows)
-        inside = fits(candidates.take(targets, truth), queries).astype(float)
+        every = np.arange(self.facts.n) if rows is None else rows
+        inside = fits(*self.facts.sides(self.direction), truth, every).astype(float)
         count = np.maximum(self.facts.candidates(self.direction, rows)[0], 1)
         return Credits(inside / count, inside * (count == 1), inside)
 
@@ -184,9 +179,7 @@ class MatchingAttack:
         for rows in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1):
             distances, inside = self.distances(rows), np.ones((len(rows), len(rows)), np.bool_)
             if self.sides is not None:
-                ours, theirs = (candidates.take(side, rows) for side in self.sides)
-                for a, b, c, d in zip(ours.low.T, ours.high.T, theirs.low.T, theirs.high.T, strict=True):
-                    inside &= (a <= d[:, None]) & (c[:, None] <= b)
+                inside = fits(*self.sides, rows, rows[:, None])
             equal = any((file[rows] == file[rows[0]]).all() for file in (self.queries, self.targets))
             if inside.all() and (equal or len(rows) == 1):  # as in microaggregation: all links are as good
                 links, possible, shares = np.arange(len(rows)), inside, inside / len(rows)

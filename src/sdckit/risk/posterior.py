@@ -16,6 +16,8 @@ import numpy as np
 
 from sdckit.arrays import Bools, Floats, Ints
 from sdckit.kernels.jit import inner, kernel
+from sdckit.risk.distances import ranks_within
+from sdckit.risk.facts import fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -78,28 +80,9 @@ def likely_pairs(search: Search, originals: Side, published: Side, some: Ints | 
     n, rng = len(originals.blocks), np.random.default_rng(3)
     rows = np.arange(n) if some is None else some
     lister = _Lister(search, originals, published, rng, both=some is None)
-    large = [
-        lister.large_block(mine, ours)
-        for mine, ours in _blocks(published.blocks[rows], originals.blocks, rows)
-    ]
-    parts = [*lister.small_blocks(rows), *large]
+    parts = [*lister.small_blocks(rows), *(lister.large_block(*both) for both in lister.large_blocks(rows))]
     joined = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
     return sorted_pairs(joined, n)
-
-
-def _blocks(published: Ints, originals: Ints, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield rows and originals of each block with rows and more originals than are listed."""
-    sizes = np.bincount(originals, minlength=int(published.max(initial=0)) + 1)
-    if len(sizes) == 1:
-        yield rows, np.arange(len(originals))
-        return
-    by_row, by_original = np.argsort(published, kind="stable"), np.argsort(originals, kind="stable")
-    sorted_rows, sorted_originals = published[by_row], originals[by_original]
-    for block in np.unique(published[sizes[published] > LISTED]):
-        mine, ours = (
-            np.searchsorted(labels, [block, block + 1]) for labels in (sorted_rows, sorted_originals)
-        )
-        yield rows[by_row[slice(*mine)]], by_original[slice(*ours)]
 
 
 @dataclass(frozen=True)
@@ -112,24 +95,38 @@ class _Lister:
     rng: np.random.Generator
     both: bool  # of rows and of originals, or of rows alone
 
+    @cached_property
+    def sizes(self) -> Ints:
+        """Number of originals in each block."""
+        return np.bincount(self.originals.blocks, minlength=int(self.published.blocks.max(initial=0)) + 1)
+
+    def large_blocks(self, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Yield rows and originals of each block with rows and more originals than are listed."""
+        theirs, ours = self.published.blocks[rows], self.originals.blocks
+        if len(self.sizes) == 1:
+            yield rows, np.arange(len(ours))
+            return
+        by_row, by_original = np.argsort(theirs, kind="stable"), np.argsort(ours, kind="stable")
+        for block in np.unique(theirs[self.sizes[theirs] > LISTED]):
+            mine = np.searchsorted(theirs, [block, block + 1], sorter=by_row)
+            others = np.searchsorted(ours, [block, block + 1], sorter=by_original)
+            yield rows[by_row[slice(*mine)]], by_original[slice(*others)]
+
     def small_blocks(self, rows: Ints) -> Iterator[Listed]:
         """Yield all pairs of these rows in blocks that have no more originals than are listed."""
-        theirs, ours = self.published.blocks, self.originals.blocks
-        blocks = max(int(theirs.max(initial=0)), int(ours.max(initial=0))) + 1
-        sizes = np.bincount(ours, minlength=blocks)
+        theirs, ours, sizes = self.published.blocks, self.originals.blocks, self.sizes
         rows = rows[(sizes <= LISTED)[theirs[rows]]]
         each = sizes[theirs[rows]]
         u = np.repeat(rows, each)
-        if blocks > 1 and u.size:
-            starts = np.cumsum(sizes) - sizes
-            offset = np.arange(u.size) - np.repeat(np.cumsum(each) - each, each)
-            i = np.argsort(ours, kind="stable")[np.repeat(starts[theirs[rows]], each) + offset]
+        if len(sizes) > 1 and u.size:
+            first = np.cumsum(sizes)[theirs[rows]] - np.cumsum(each)
+            i = np.argsort(ours, kind="stable")[np.repeat(first, each) + np.arange(u.size)]
             u, i = self.inside(u, i)
             yield u, i, self.search.likelihood(u, i), np.ones(u.size)
 
     def inside(self, u: Ints, i: Ints) -> tuple[Ints, Ints]:
         """Return the pairs of rows and originals that the facts allow."""
-        fit = _fit(self.originals, self.published, u, i)
+        fit = fits(self.originals, self.published, i, u)
         return u[fit], i[fit]
 
     def large_block(self, rows: Ints, ours: Ints) -> Listed:
@@ -141,14 +138,13 @@ class _Lister:
         u, i = self.inside(*_near_pairs(rows, ours, self.search, both=self.both))
         parts = (slice(k, k + AT_ONCE) for k in range(0, max(u.size, 1), AT_ONCE))
         values = np.concatenate([self.search.likelihood(u[part], i[part]) for part in parts])
-        kept = _best(u, values) | _best(i, values) if self.both else _best(u, values)
+        kept = ranks_within(-values, u, "ordinal") < LISTED
+        kept |= (ranks_within(-values, i, "ordinal") < LISTED) & self.both
         u, i, values = u[kept], i[kept], values[kept]
         more_u, more_i, each = self.drawn(u, i, rows, ours)
         more = more_u, more_i, self.search.likelihood(more_u, more_i), each
-        u, i, values, each = (
-            np.concatenate(one) for one in zip((u, i, values, np.ones(u.size)), more, strict=True)
-        )
-        return u, i, values, each
+        listed = (u, i, values, np.ones(u.size))
+        return tuple(np.concatenate(one) for one in zip(listed, more, strict=True))  # type: ignore[return-value]
 
     def drawn(self, u: Ints, i: Ints, rows: Ints, ours: Ints) -> tuple[Ints, Ints, Floats]:
         """Return pairs of a block drawn at random, and how many of those not listed each stands for."""
@@ -163,15 +159,6 @@ class _Lister:
         return more_u, more_i, (left / np.maximum(fit, 1))[more_u]
 
 
-def _fit(originals: Side, published: Side, rows: Ints, ours: Ints) -> Bools:
-    """Return True for each pair of one block whose intervals overlap in every dimension."""
-    found = published.blocks[rows] == originals.blocks[ours]
-    for j in range(originals.low.shape[1]):
-        found &= originals.low[ours, j] <= published.high[rows, j]
-        found &= published.low[rows, j] <= originals.high[ours, j]
-    return found
-
-
 def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, published: Side) -> Floats:
     """Return the log-likelihood of every pair of some rows and originals; -inf outside the facts."""
     found = np.empty((len(rows), len(ours)))
@@ -179,7 +166,7 @@ def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, p
     for begin in range(0, len(rows), step):
         some = rows[begin : begin + step]
         u, i = np.repeat(some, len(ours)), np.tile(ours, len(some))
-        values = np.where(_fit(originals, published, u, i), likelihood(u, i), -np.inf)
+        values = np.where(fits(originals, published, i, u), likelihood(u, i), -np.inf)
         found[begin : begin + step] = values.reshape(len(some), len(ours))
     return found
 
@@ -253,16 +240,6 @@ def _near_pairs(rows: Ints, ours: Ints, search: Search, *, both: bool) -> tuple[
     return rows[keys // len(ours)], ours[keys % len(ours)]
 
 
-def _best(groups: Ints, values: Floats) -> Bools:
-    """Return True for the best values of each group, as many as are listed."""
-    order = np.lexsort((-values, groups))
-    sorted_groups = groups[order]
-    start = np.searchsorted(sorted_groups, sorted_groups)
-    found = np.zeros(len(groups), np.bool_)
-    found[order] = np.arange(len(groups)) - start < LISTED
-    return found
-
-
 # --- probabilities ---------------------------------------------------------------------------------------
 
 
@@ -293,16 +270,13 @@ class Posterior:
     def sinkhorn(self) -> Floats:
         """Probability by scaling rows and originals to one in turn."""
         p = self.pairs
-        found = np.empty(len(p.rows))
-        _sinkhorn(p.rows, p.originals, self.odds * p.standing, p.n, found)
-        return found / p.standing
+        return _sinkhorn(p.rows, p.originals, self.odds * p.standing, p.n) / p.standing
 
     @cached_property
     def bethe(self) -> Floats:
         """Probability by belief propagation."""
         p = self.pairs
-        found = np.empty(len(p.rows))
-        _bethe(p.rows, p.originals, self.odds, p.standing, p.n, found)
+        found = _bethe(p.rows, p.originals, self.odds, p.standing, p.n)
         total = np.bincount(p.rows, found * p.standing, p.n)
         return found / np.maximum(total, 1e-300)[p.rows]
 
@@ -324,17 +298,31 @@ class Posterior:
         Records are published rows, or originals if not `forward`. The true original of a row is that of its
         number, or `truth` gives it.
         """
-        rows, others = self.pairs.rows, self.pairs.originals
-        right = others == (rows if truth is None else truth[rows])
-        keys = rows if forward else others
-        best = np.zeros(self.pairs.n)
-        np.maximum.at(best, keys, probability)
-        equal = probability >= best[keys] * (1 - EQUAL)
-        ties = np.bincount(keys[equal], self.pairs.standing[equal], self.pairs.n)
+        queries, targets, standing = self.links(probability, forward=forward)
+        ours, theirs = (queries, targets) if forward else (targets, queries)
+        right = queries[theirs == (ours if truth is None else truth[ours])]
         found = np.zeros(self.pairs.n)
-        hit = equal & right & (probability > 0)
-        found[keys[hit]] = 1 / ties[keys[hit]]
+        found[right] = 1 / np.bincount(queries, standing, self.pairs.n)[right]
         return found
+
+    def shares(self, probability: Floats, wanted: Callable[[Ints, Ints], Bools], *, forward: bool) -> Floats:
+        """Return for each record the share of its most probable partners that have what is wanted.
+
+        Records are as for `credit`; `wanted` says it of partners and records.
+        """
+        queries, targets, weight = self.links(probability, forward=forward)
+        has = weight * wanted(targets, queries)
+        total, right = (np.bincount(queries, part, self.pairs.n) for part in (weight, has))
+        return np.asarray(right / np.maximum(total, 1e-300))
+
+    def links(self, probability: Floats, *, forward: bool) -> tuple[Ints, Ints, Floats]:
+        """Return queries, their most probable partners, all that are equal, and what each pair stands for."""
+        pairs, standing = self.pairs[:2], self.pairs.standing
+        queries, targets = pairs if forward else pairs[::-1]
+        best = np.zeros(self.pairs.n)
+        np.maximum.at(best, queries, probability)
+        equal = (probability >= best[queries] * (1 - EQUAL)) & (probability > 0)
+        return queries[equal], targets[equal], standing[equal]
 
     @cached_property
     def links_claimed(self) -> Ints:
@@ -343,8 +331,8 @@ class Posterior:
 
 
 @kernel
-def _sinkhorn(rows: Ints, originals: Ints, mass: Floats, n: int, found: Floats) -> None:
-    """Write the mass of each pair after scaling rows and originals to one."""
+def _sinkhorn(rows: Ints, originals: Ints, mass: Floats, n: int) -> Floats:
+    """Return the mass of each pair after scaling rows and originals to one."""
     a, b, total = np.ones(n), np.ones(n), np.zeros(n)
     for step in range(SINKHORN):
         total[:] = 0.0
@@ -363,8 +351,7 @@ def _sinkhorn(rows: Ints, originals: Ints, mass: Floats, n: int, found: Floats) 
         for k in range(n):
             if total[k] > 0:
                 b[k] = min(1 / total[k], LARGEST)
-    for e in range(len(rows)):
-        found[e] = mass[e] * a[rows[e]] * b[originals[e]]
+    return mass * a[rows] * b[originals]
 
 
 @kernel
@@ -374,11 +361,11 @@ def _message(whole: float, own: float) -> float:
 
 
 @kernel
-def _bethe(rows: Ints, originals: Ints, odds: Floats, standing: Floats, n: int, found: Floats) -> None:
-    """Write the probability of each pair by belief propagation for a one-to-one matching."""
+def _bethe(rows: Ints, originals: Ints, odds: Floats, standing: Floats, n: int) -> Floats:
+    """Return the probability of each pair by belief propagation for a one-to-one matching."""
     size = len(rows)
     to_row, to_original = np.empty(size), np.empty(size)
-    total, before = np.zeros(n), np.full(size, -1.0)
+    total, before, found = np.zeros(n), np.full(size, -1.0), np.empty(size)
     for e in range(size):
         total[originals[e]] += odds[e] * standing[e]
     for e in range(size):
@@ -395,6 +382,7 @@ def _bethe(rows: Ints, originals: Ints, odds: Floats, standing: Floats, n: int, 
                 before[e] = found[e]
             if worst < SETTLED:
                 break
+    return found
 
 
 @inner

@@ -9,24 +9,14 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.cells import class_sizes, converted_numbers, number_values, polars_column
-from sdckit.kernels.candidates import Side, count_candidates, count_nearest, no_facts, take
+from sdckit.kernels.candidates import Side, Targets, count_candidates, count_nearest, no_facts
 from sdckit.metrics.pair import metric
+from sdckit.risk import facts
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, once, row_marks, score_of_file, standardised
-from sdckit.risk.facts import (
-    DIRECTIONS,
-    TO_ORIGINAL,
-    aligned_column,
-    facts_of,
-    fits,
-    hidden_columns,
-    require_tied_rows,
-    units_of_original,
-    unmasked_unknown,
-)
 from sdckit.risk.intruder import laws_of, posterior_of, reading_of, runs_again
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import TOLERANCE, NearestAttack, nearest_attack
-from sdckit.risk.posterior import AT_ONCE, EQUAL, WHOLE, Pairs, Posterior, Search, likely_pairs, sorted_pairs
+from sdckit.risk.posterior import AT_ONCE, WHOLE, Pairs, Posterior, Search, likely_pairs, sorted_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +39,7 @@ FEW_ROWS = 4  # rows that no column tells apart, up to which all ways of pairing
 def units_of(pair: Pair) -> Ints | None:
     """Return the number of each original record's unit; None without units."""
     if pair.whole is None or pair.rows is None:
-        return units_of_original(pair.original)
+        return facts.units_of_original(pair.original)
     units = units_of(pair.whole)
     return None if units is None else number_values(units[pair.rows])
 
@@ -64,7 +54,7 @@ def publishes_units(pair: Pair) -> bool:
     ours = units_of(whole)
     if name is None or name not in whole.table.names or ours is None:
         return False
-    theirs = converted_numbers(polars_column(aligned_column(whole, name)))[0]
+    theirs = converted_numbers(polars_column(facts.aligned_column(whole, name)))[0]
     both = number_values(row_marks(ours, theirs))
     return int(both.max()) == int(ours.max()) == int(number_values(theirs).max())
 
@@ -89,11 +79,11 @@ def read_units(pair: Pair) -> ReadUnits | None:
     declared = units_of(pair)
     if declared is not None and publishes_units(pair):
         return ReadUnits(declared)
-    blocks, in_place = facts_of(pair).blocks, pair.by_position and pair.disclosure.paired
+    blocks, in_place = facts.facts_of(pair).blocks, pair.by_position and pair.disclosure.paired
     blocks = np.zeros(pair.n, np.int64) if blocks is None else blocks
-    shown = {name: number_values(row_marks(cells)) for name, cells in unmasked_unknown(pair).items()}
+    shown = {name: number_values(row_marks(cells)) for name, cells in facts.unmasked_unknown(pair).items()}
     best, rows = None, pair.n / 2
-    for column, hidden in hidden_columns(pair).items() if shown or in_place else ():
+    for column, hidden in facts.hidden_columns(pair).items() if shown or in_place else ():
         runs = {ROW_ORDER: np.cumsum(np.diff(hidden, prepend=hidden[0]) != 0)} if in_place else {}
         told = {name: _told_together(hidden, blocks, marks) for name, marks in (shown | runs).items()}
         most = max((int(one.sum()) for one in told.values()), default=0)
@@ -196,36 +186,21 @@ def guessed_shares(sides: Sides, wanted: Property) -> Floats:
 
 def linked_shares(attack: NearestAttack, wanted: Property) -> Floats:
     """Return, for each query, the share of its nearest candidates that have the property; 0 without any."""
-    sides = attack.sides or (no_facts(len(attack.targets)), no_facts(len(attack.queries)))
-    counts = count_nearest(attack.targets, attack.queries, sides, wanted, TOLERANCE)
+    targets, sides = attack.targets.points, (attack.targets.facts, attack.facts)
+    counts = count_nearest(targets, attack.queries, sides, wanted, TOLERANCE)
     return counts[1] / np.maximum(counts[0], 1)
-
-
-def shares_of_links(found: Posterior, chance: Floats, wanted: Property, *, forward: bool) -> Floats:
-    """Return, for each query, the share of its most probable partners that have the property.
-
-    Queries are published rows and targets originals, or the other way round if not `forward`.
-    """
-    pairs = found.pairs
-    queries, targets = (pairs.rows, pairs.originals) if forward else (pairs.originals, pairs.rows)
-    best = np.zeros(pairs.n)
-    np.maximum.at(best, queries, chance)
-    equal = (chance >= best[queries] * (1 - EQUAL)) & (chance > 0)
-    mine, theirs, weight = queries[equal], targets[equal], pairs.standing[equal]
-    has, total = wanted.of_links(theirs, mine), np.bincount(mine, weight, pairs.n)
-    return np.asarray(np.bincount(mine, weight * has, pairs.n) / np.maximum(total, 1e-300))
 
 
 def row_shares(pair: Pair, units: Ints) -> Iterator[tuple[str, Floats]]:
     """Yield the name of each attack and, for each row, the share of its links that lead to its own unit."""
     wanted = equality(units, units)
-    for direction in DIRECTIONS:
-        yield "guess", guessed_shares(facts_of(pair).sides(direction), wanted)
+    for direction in facts.DIRECTIONS:
+        yield "guess", guessed_shares(facts.facts_of(pair).sides(direction), wanted)
         if pair.disclosure.paired and pair.known_variables:
             yield "dbrl", linked_shares(nearest_attack(pair, standardised, direction), wanted)
         for by in laws_of(pair) if pair.rows is None and pair.n <= LARGE else ():
             links = posterior_of(pair, by, order=False)
-            yield by, shares_of_links(links, links.both, wanted, forward=direction == TO_ORIGINAL)
+            yield by, links.shares(links.both, wanted.of_links, forward=direction == facts.TO_ORIGINAL)
 
 
 # --- whole units, by their means and sorted rows ---------------------------------------------------------
@@ -233,7 +208,7 @@ def row_shares(pair: Pair, units: Ints) -> Iterator[tuple[str, Floats]]:
 
 def unit_credits(pair: Pair, units: Units) -> Iterator[tuple[str, Floats]]:
     """Yield the name of each attack on whole units and each unit's credit, in both directions."""
-    sides = facts_of(pair).sides()
+    sides = facts.facts_of(pair).sides()
     whole = units.side(sides[0]), units.side(sides[1])
     inside = _matched_units(sides, whole, units) if sides[0].low.shape[1] and units.count <= DENSE else None
     points: dict[str, list[Floats]] = {}
@@ -249,7 +224,7 @@ def unit_credits(pair: Pair, units: Units) -> Iterator[tuple[str, Floats]]:
         for name, files in points.items():
             targets, queries = files if forward else files[::-1]
             if candidates is None:
-                attack = NearestAttack(targets, queries, (ours, theirs))
+                attack = NearestAttack(Targets(targets, ours), queries, theirs)
                 yield name, attack.credits(np.arange(units.count)).expected
             else:
                 yield name, _credits_among(candidates, targets, queries)
@@ -263,10 +238,8 @@ def _matched_units(sides: Sides, whole: Sides, units: Units) -> Bools:
     found = np.eye(units.count, dtype=np.bool_)
     rows = np.split(units.rows, units.starts[1:])
     for i, theirs in enumerate(rows):
-        for j in np.flatnonzero(fits(whole[0], take(whole[1], np.full(units.count, i)))):
-            size = len(theirs)
-            pairs = take(sides[0], np.tile(rows[j], size)), take(sides[1], np.repeat(theirs, size))
-            graph = csr_array(fits(*pairs).reshape(size, size))
+        for j in np.flatnonzero(facts.fits(*whole, np.arange(units.count), i)):
+            graph = csr_array(facts.fits(*sides, rows[j], theirs[:, None]))
             found[i, j] |= bool((maximum_bipartite_matching(graph) >= 0).all())
     return found
 
@@ -303,7 +276,7 @@ def numbers_read(pair: Pair) -> Ints:
 
 def _aligned_rows(pair: Pair, units: Units) -> Ints:
     """Return the rows of all units, those of each in the order of what their unmasked columns show."""
-    blocks = facts_of(pair).theirs.blocks
+    blocks = facts.facts_of(pair).theirs.blocks
     return units.rows[np.lexsort((blocks[units.rows], units.numbers[units.rows]))]
 
 
@@ -315,26 +288,19 @@ def rows_in_units(pair: Pair, by: str) -> tuple[Posterior, Floats]:
     units, found, blocks = (
         Units(numbers_read(pair)),
         unit_posterior(pair, by),
-        facts_of(pair).ours.blocks,
+        facts.facts_of(pair).ours.blocks,
     )
     rows, (g, h) = _aligned_rows(pair, units), found.pairs[:2]
     best = np.flatnonzero(found.both >= min(LEAST, found.both.max()))
     g, h, chance = g[best], h[best], found.both[best]
-    u: list[Ints] = []
-    i: list[Ints] = []
-    of_pair: list[Ints] = []
+    parts = []
     for size in np.unique(units.sizes[g]):
         some = np.flatnonzero(units.sizes[g] == size)
-        for a in range(size):
-            for b in range(size):
-                theirs, ours = rows[units.starts[g[some]] + a], rows[units.starts[h[some]] + b]
-                alike = np.flatnonzero(blocks[theirs] == blocks[ours])
-                u.append(theirs[alike])
-                i.append(ours[alike])
-                of_pair.append(some[alike])
-    theirs, ours, number = (np.concatenate(part) for part in (u, i, of_pair))
-    pairs = Pairs(theirs, ours, np.log(chance[number]), np.ones(len(theirs)), pair.n)
-    return Posterior(pairs), chance[number]
+        theirs, ours = (rows[units.starts[one[some]] + np.arange(size)[:, None]] for one in (g, h))
+        a, b, k = np.nonzero(blocks[theirs][:, None] == blocks[ours])
+        parts.append((theirs[a, k], ours[b, k], chance[some[k]]))
+    theirs, ours, chances = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Posterior(Pairs(theirs, ours, np.log(chances), np.ones(len(theirs)), pair.n)), chances
 
 
 @once
@@ -343,15 +309,15 @@ def unit_posterior(pair: Pair, by: str) -> Posterior:
 
     Rows of a unit that no unmasked column tells apart are paired as is best for each two units.
     """
-    units, facts, reader = Units(numbers_read(pair)), facts_of(pair), reading_of(pair, by)
+    units, ties, reader = Units(numbers_read(pair)), facts.facts_of(pair), reading_of(pair, by)
     rows = _aligned_rows(pair, units)
-    classes = units.side(facts.ours._replace(low=np.empty((pair.n, 0)), high=np.empty((pair.n, 0)))).blocks
+    classes = units.side(ties.ours._replace(low=np.empty((pair.n, 0)), high=np.empty((pair.n, 0)))).blocks
     lists = []
     for members in np.split(np.argsort(classes, kind="stable"), np.cumsum(np.bincount(classes))[:-1]):
         if not members.size:
             continue
         mine = rows[units.starts[members][:, None] + np.arange(units.sizes[members[0]])]
-        alike = np.split(mine, np.flatnonzero(np.diff(facts.theirs.blocks[mine[0]])) + 1, axis=1)
+        alike = np.split(mine, np.flatnonzero(np.diff(ties.theirs.blocks[mine[0]])) + 1, axis=1)
         none = no_facts(members.size)
         g, h, *values, _ = likely_pairs(_search_of_units(reader, alike), none, none)
         lists.append((members[g], members[h], *values))
@@ -398,26 +364,18 @@ def units_by_law(pair: Pair) -> Iterator[Floats]:
 
     Where the method draws nothing, the facts say it all: units whose rows are published alike are equal.
     """
-    if not shows_units(pair):
-        return
-    if runs_again(pair):
+    if shows_units(pair) and runs_again(pair):
         yield chances_by_facts(pair)
-    for by in laws_of(pair):
-        yield from _credits_by(pair, by)
-
-
-def _credits_by(pair: Pair, by: str) -> Iterator[Floats]:
-    """Yield every unit's credit by one law, in both directions, one to one and not."""
-    found = unit_posterior(pair, by)
-    for chance in (found.both, found.plain):
-        for forward in (True, False):
-            yield found.credit(chance, forward=forward)
+    for found in [unit_posterior(pair, by) for by in laws_of(pair)] if shows_units(pair) else ():
+        for chance in (found.both, found.plain):
+            for forward in (True, False):
+                yield found.credit(chance, forward=forward)
 
 
 def chances_by_facts(pair: Pair) -> Floats:
     """Return the chance of each unit in a guess among the published units that fit the facts of its rows."""
-    units, facts = Units(numbers_read(pair)), facts_of(pair)
-    candidates = count_candidates(units.side(facts.ours), units.side(facts.theirs))[0]
+    units, ties = Units(numbers_read(pair)), facts.facts_of(pair)
+    candidates = count_candidates(units.side(ties.ours), units.side(ties.theirs))[0]
     return np.asarray(1 / np.maximum(candidates, 1))
 
 
@@ -426,15 +384,15 @@ def row_credits_of_units(pair: Pair) -> Floats:
 
     By the facts, rows of a unit that they do not tell apart share it.
     """
-    found = [row_chances_by_facts(pair)] if runs_again(pair) else []
-    found += [credit[numbers_read(pair)] for by in laws_of(pair) for credit in _credits_by(pair, by)]
-    return max(found, key=np.mean)
+    by_facts, by_units = runs_again(pair), list(units_by_law(pair))
+    found = [row_chances_by_facts(pair)] if by_facts else []
+    return max([*found, *(credit[numbers_read(pair)] for credit in by_units[by_facts:])], key=np.mean)
 
 
 def row_chances_by_facts(pair: Pair) -> Floats:
     """Return the chance of each row in a guess among the units, then their rows, that fit its own facts."""
     numbers = numbers_read(pair)
-    alike = number_values(row_marks(numbers, facts_of(pair).ours.blocks))
+    alike = number_values(row_marks(numbers, facts.facts_of(pair).ours.blocks))
     return np.asarray(chances_by_facts(pair)[numbers] / np.bincount(alike)[alike])
 
 
@@ -448,7 +406,7 @@ def score_linkage_units(pair: Pair, *, detail: bool = False, per_record: bool = 
         raise checks.NotApplicable(
             "linkage_units needs a column of households, firms or persons; name it with unit="
         )
-    require_tied_rows(pair, "linkage_units")
+    facts.require_tied_rows(pair, "linkage_units")
     shares = max((found for _, found in row_shares(pair, numbers)), key=np.mean)
     parts = {"row_to_unit": float(shares.mean()), "unit_to_unit": 0.0}
     if publishes_units(pair):
