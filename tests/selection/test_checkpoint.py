@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import command
-from sdckit.selection.runner import CELLS, PLAN, README, WARNING, Checkpoint, SweepFolder
+from sdckit.selection.runner import CELLS, PLAN, README, SWEEP, WARNING, Checkpoint
+from sdckit.selection.runner import opened as opened_folder
 
 LENGTH = 3
 RECORD = 8 + 8 * LENGTH + 4  # bytes of key, values and check sum
@@ -205,8 +206,8 @@ def test_the_journal_is_synced_when_opened_and_closed_and_at_most_once_a_second(
 
 
 def opened(folder, rng=None, identity=IDENTITY):
-    with SweepFolder(folder, identity, rng, LENGTH) as place:
-        return place.entropy
+    with opened_folder(SWEEP, folder, identity, rng, LENGTH) as (entropy, _):
+        return entropy
 
 
 def test_a_new_folder_is_private_and_says_so(tmp_path):

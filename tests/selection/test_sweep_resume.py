@@ -15,7 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import command
-from sdckit.selection.runner import CELLS, PLAN, SweepFolder
+from sdckit.selection.runner import CELLS, PLAN, SWEEP, opened
 from sdckit.selection.task import Task
 from stopping import MARK, assert_no_process_left, wait_until
 from sweeps import GRIDS, frame, swept
@@ -308,6 +308,6 @@ def test_a_second_sweep_in_the_same_folder_is_refused_while_the_first_runs(tmp_p
     swept(folder=folder)
     identity = json.loads((folder / PLAN).read_text())["identity"]
     refused = pytest.raises(FileExistsError, match=r"^another sweep is running in folder '.*x'; wait for it")
-    with SweepFolder(folder, identity, 3, 1), refused:
+    with opened(SWEEP, folder, identity, 3, 1), refused:
         swept(folder=folder)
     assert swept(folder=folder).table.height

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -231,9 +230,6 @@ RUN = 0.005  # allowed difference of single runs of MDAV, for single precision a
 RANGE = 0.005  # allowed excess over the extremes of 30 replications, which another 30 would exceed as well
 MEDIAN = 0.003  # allowed difference of medians
 BETWEEN = 0.02  # allowed difference of two random runs
-CHANCE = 2.0  # standard errors up to which a difference is put down to chance
-THEIR_REPLICATIONS = 30
-GRID = 30  # points of MDAV's grid
 
 TIES = "first"  # the rule of R's figures
 KEY = ["dataset", "method", "metric", "reference"]
@@ -300,53 +296,16 @@ def _judge_row(row: Row) -> Row:
         return row | {"difference": None, "rule": "", "met": False, "explanation": reason}
     if row["reference"] != "parameter":
         rule = f"replication 1 and our median within {BETWEEN} of R's one run"
-        met, explain = max(abs(first - run), abs(median - run)) <= BETWEEN, _explain_range
+        met = max(abs(first - run), abs(median - run)) <= BETWEEN
     elif row["r_median"] is None:
         rule = f"within {RUN} of R's run"
-        met, explain = abs(first - run) <= RUN, _explain_exchanges
+        met = abs(first - run) <= RUN
     else:
         rule = f"replication 1 within R's range widened by {RANGE}, medians within {MEDIAN}"
-        met = _first_run_in_range(row) and abs(median - row["r_median"]) <= MEDIAN
-        explain = _explain_replications
-    verdict = {"rule": rule, "met": met, "explanation": "" if met else explain(row)}
-    return row | {"difference": first - run} | verdict
-
-
-def _explain_exchanges(row: Row) -> str:
-    """Return how many exchanges of grid points a difference of single runs is worth, and its cause."""
-    exchange = 12 / (GRID**3 - GRID)  # change of Spearman's r if two neighbours swap
-    exchanges = abs(row["single"] - row["r_single"]) / exchange
-    return f"worth about {exchanges:.0f} exchanges of neighbouring grid points: {_known_cause(row)}"
-
-
-def _first_run_in_range(row: Row) -> bool:
-    """Return True if our first replication lies in R's range of replications, widened by 0.005."""
-    return bool(row["r_min"] - RANGE <= row["single"] <= row["r_max"] + RANGE)
-
-
-def _explain_replications(row: Row) -> str:
-    """Return as text by how many standard errors our median differs from that of R's runs, and why."""
-    gap = row["median"] - row["r_median"]
-    spread = (row["r_q75"] - row["r_q25"]) / 1.349  # of R's runs
-    # Standard error of our median less that of R's runs.
-    error = float(math.sqrt(math.pi / 2 * (1 / row["replications"] + 1 / THEIR_REPLICATIONS)) * spread)
-    text = (
-        f"medians differ by {gap:+.4f}, {abs(gap) / error:.1f} standard errors of the medians of "
-        f"{row['replications']} and {THEIR_REPLICATIONS} replications"
-    )
-    if not _first_run_in_range(row):
-        text += f"; replication 1 lies outside R's {row['r_min']:.3f} to {row['r_max']:.3f}"
-    return f"{text}: within chance" if abs(gap) <= CHANCE * error else f"{text}: {_known_cause(row)}"
-
-
-def _explain_range(row: Row) -> str:
-    """Return where R's single run lies beside the range of our replications, as text, and the cause."""
-    low, high, theirs = row["min"], row["max"], row["r_single"]
-    text = f"our {row['replications']} replications reach from {low:.3f} to {high:.3f}"
-    if low <= theirs <= high:
-        return f"{text}, and R's one run lies among them: one draw against another"
-    side = "above" if theirs > high else "below"
-    return f"{text}, R's one run lies {max(low - theirs, theirs - high):.3f} {side}: {_known_cause(row)}"
+        met = row["r_min"] - RANGE <= first <= row["r_max"] + RANGE
+        met = met and abs(median - row["r_median"]) <= MEDIAN
+    explanation = "" if met else _known_cause(row)
+    return row | {"difference": first - run, "rule": rule, "met": met, "explanation": explanation}
 
 
 def _known_cause(row: Row) -> str:

@@ -31,11 +31,9 @@ from sdckit.record.store import (
     ORIGINALS,
     PUBLISHED,
     Store,
-    copy_private,
     digest_of_file,
     require_apart,
     utc_now,
-    write_private,
 )
 
 if TYPE_CHECKING:
@@ -184,29 +182,12 @@ def _record(
     """Write the private record of the release whose file is `draft`; return its ID."""
     plan, original, _ = _known(release)
     roles, table, store = original.roles, original.table, origin.store
-    digests: dict[str, str] = {}
+    suffix = suffix_of(file.path)
 
-    def writer(name: str, made: pl.DataFrame) -> Callable[[Path], None]:
-        """Return a function that writes a table as Parquet and keeps its digest."""
-
-        def write(path: Path) -> None:
-            """Write the table."""
-            buffer = io.BytesIO()
-            made.write_parquet(buffer)
-            write_private(path, buffer.getvalue())
-            digests[name] = digest_of_file(path)
-
-        return write
-
-    def copy(path: Path) -> None:
-        """Copy the published file."""
-        digests[PUBLISHED] = copy_private(draft, path)
-
-    def entry(name: str) -> entries.Entry:
+    def entry(name: str, digests: dict[str, str]) -> entries.Entry:
         """Return the entry of the release under an ID, once the other files of its record are written."""
         cells = digest_of_table(table) if origin.sha256 is None and table is not None else None
-        suffix = suffix_of(file.path)
-        output = {"name": file.path.name, "suffix": suffix, "sha256": digests[PUBLISHED]}
+        output = {"name": file.path.name, "suffix": suffix, "sha256": digests[PUBLISHED + suffix]}
         return entries.Entry(
             id=name,
             time=utc_now(),
@@ -242,9 +223,12 @@ def _record(
         FINGERPRINTS: fingerprint_table(original, store.secret()),
         ORIGINALS: original_values(original),
     }
-    writers: dict[str, Callable[[Path], None]] = {PUBLISHED + suffix_of(file.path): copy}
-    writers |= {name: writer(name, made) for name, made in tables.items()}
-    return store.add(digest_of_file(draft), writers, entry).id
+    contents: dict[str, bytes | Path] = {PUBLISHED + suffix: draft}
+    for name, made in tables.items():
+        buffer = io.BytesIO()
+        made.write_parquet(buffer)
+        contents[name] = buffer.getvalue()
+    return store.add(digest_of_file(draft), contents, entry).id
 
 
 def measured_figures(evaluation: Evaluation) -> list[dict[str, Any]]:

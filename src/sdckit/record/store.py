@@ -118,7 +118,7 @@ def digest_of_file(path: Path) -> str:
 
 
 if TYPE_CHECKING:
-    Writer = Callable[[Path], None]
+    EntryOf = Callable[[str, dict[str, str]], Entry]
 
 ID = re.compile(r"\d{8}-[0-9a-f]{8,64}(-\d+)?")
 ENTRY, CROSSWALK, FINGERPRINTS, ORIGINALS, PUBLISHED = (
@@ -301,19 +301,24 @@ class Store:
             content.setdefault(entry.output["sha256"], []).append(entry.id)
         replace_private(self.folder / INDEX, self._part(), json.dumps(content).encode())
 
-    def add(self, digest: str, writers: Mapping[str, Writer], entry_of: Callable[[str], Entry]) -> Entry:
+    def add(self, digest: str, contents: Mapping[str, bytes | Path], entry_of: EntryOf) -> Entry:
         """Write the record of a release whole or not at all, with the lock held; return its entry.
 
-        `digest` is that of the published file; `writers` write the other files by name, and
-        `entry_of(ID)` then returns the entry.
+        `digest` is that of the published file; `contents` has the files of the record by name, as bytes or as
+        files to copy, and `entry_of(ID, digests)` then returns the entry.
         """
         part = self._part()
+        digests: dict[str, str] = {}
         with self._explained():
             try:
                 make_folder(part)
-                for name, write in writers.items():
-                    write(part / name)
-                entry = entry_of(self._fresh_id(digest))
+                for name, content in contents.items():
+                    if isinstance(content, Path):
+                        digests[name] = copy_private(content, part / name)
+                    else:
+                        write_private(part / name, content)
+                        digests[name] = hashlib.sha256(content).hexdigest()
+                entry = entry_of(self._fresh_id(digest), digests)
                 write_private(part / ENTRY, entry.to_json())
                 sync_folder(part)
                 part.rename(self.folder / entry.id)

@@ -125,7 +125,7 @@ class Point:
 
     def cost(self, metric: str) -> float:
         """Return how far a loss lies from its best value: 0 at the best, infinite without a value."""
-        distance = abs(self.values[metric] - best_value(metric))
+        distance = abs(self.values[metric] - registry.metrics_named([metric])[0].best)
         return float("inf") if math.isnan(distance) else distance
 
 
@@ -207,11 +207,6 @@ def strength_sign(method: Method, name: str) -> int:
     """Return 1 if larger values of a parameter mask more, -1 if they mask less."""
     grid = parameter_named(method, name).grid
     return -1 if len(grid) > 1 and grid[-1] < grid[0] else 1
-
-
-def best_value(metric: str) -> float:
-    """Return the best value that a metric can take, 0 for most losses."""
-    return registry.metrics_named([metric])[0].best
 
 
 def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str]) -> pl.DataFrame:

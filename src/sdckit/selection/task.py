@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.core.scenarios import Scenario
     from sdckit.core.table import Step
-    from sdckit.metrics.original import Original
     from sdckit.masking.disclosure import Disclosure
+    from sdckit.metrics.original import Original
     from sdckit.metrics.score import Sampling, Score
     from sdckit.rules.rules import Edits
     from sdckit.selection.plan import Run, Setting
