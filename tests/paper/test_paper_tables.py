@@ -178,24 +178,6 @@ def test_five_numbers_are_those_of_type_7():
     assert found.row(0)[5:] == pytest.approx((4, 0.1, 0.25, 0.35, 0.5, 0.8))
 
 
-def files(mdav, noise):
-    rows = [("mdav", *values) for values in mdav] + [("noise", *values) for values in noise]
-    frame = pl.DataFrame(rows, schema=["method", "mae", "mse"], orient="row")
-    others = [pl.col("mae").alias(name) for name in LOSSES if name not in {"mae", "mse"}]
-    return frame.with_columns(*others, dataset=pl.lit("a"), replication=pl.lit(1), setting=pl.lit(1.0))
-
-
-def test_disagreement_by_hand():
-    # pairs: (1, 1) with (2, 0): opposite; with (0, 1): a tie in one; (3, 3) above both under both metrics
-    measured = files([(1.0, 1.0), (3.0, 3.0)], [(2.0, 0.0), (0.0, 1.0)])
-    found = study.disagreement(measured)
-    case = {"metric": "mae", "other_metric": "mse"}
-    assert value_of(found, "share", method="all", **case) == pytest.approx((1 + 0.5 + 0 + 0) / 4)
-    assert value_of(found, "share", method="mdav", other_method="noise", **case) == pytest.approx(0.375)
-    assert value_of(found, "pairs", method="all", **case) == 4
-    assert value_of(found, "share", method="all", metric="brmae", other_metric="mae") == 0
-
-
 def test_disagreement_equals_the_slow_twin_and_weighs_pairs():
     measured = series().with_columns(pl.col(*LOSSES).round(1))
     found = study.disagreement(measured, ties="average", replication=1).filter(dataset="Census")
@@ -293,12 +275,6 @@ def test_one_replication_far_outside_is_found():
 def test_a_missing_correlation_is_a_miss():
     missed = changed("noise", "il1", "brmae", None)
     assert missed["explanation"].item().startswith("no correlation")
-
-
-def test_no_rows_without_figures_of_r():
-    found = verdicts.compare_with_sdcmicro(study.correlations(series(datasets=("sample",))))
-    assert found.height == 0
-    assert found.columns == list(verdicts.COLUMNS)
 
 
 # --- verdicts ---

@@ -227,15 +227,6 @@ def test_nothing_is_measured_and_no_thread_started(search, finished, monkeypatch
 # --- refused ---
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"identity": {}}'])
-def test_a_damaged_plan_is_one_line(search, copied, content):
-    folder = copied()
-    (folder / SEARCH_PLAN).write_text(content)
-    with pytest.raises(ValueError, match=r"^'.*search.json' is damaged; choose another folder$"):
-        search.kept(folder)
-    assert (folder / SEARCH_PLAN).read_text() == content
-
-
 @pytest.mark.parametrize(
     ("change", "text"), [({"minimise": "mae"}, "metrics"), ({"decimals": 1}, "steps"), ({}, "data")]
 )

@@ -3,7 +3,6 @@
 import json
 import random
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -132,12 +131,6 @@ def test_without_a_seed_a_folder_makes_one_consistent_table(tmp_path):
     entropy = int(json.loads((tmp_path / "x" / PLAN).read_text())["entropy"])
     assert_frame_equal(swept(rng=entropy).table, whole.table, check_exact=True)
     assert not swept(rng=None, folder=tmp_path / "y").table.equals(whole.table)
-
-
-def test_the_folder_is_private(tmp_path):
-    swept(folder=tmp_path / "x")
-    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "x").iterdir()} == {0o600}
 
 
 # --- killed, interrupted, continued ---

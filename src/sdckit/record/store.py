@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import secrets
 import shutil
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,7 +124,8 @@ ENTRY, CROSSWALK, FINGERPRINTS, ORIGINALS, PUBLISHED = (
     *("release.json", "crosswalk.parquet", "fingerprints.parquet", "originals.parquet"),
     "published",  # and the suffix of the file
 )
-INDEX, KEY, LOCK, PART = ".index.json", ".key", ".lock", ".part-"
+KEY, LOCK, PART = ".key", ".lock", ".part-"
+INDEX = ".index.json"  # version 0.1 kept one in the folder
 KEY_SIZE = 32  # bytes of the key of fingerprints
 LARGEST_ENTRY = 1 << 26  # bytes of a release.json; none that was written is longer
 
@@ -188,15 +188,12 @@ class Store:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Let no other process write into the folder meanwhile; delete what killed ones left unfinished."""
-        with self._explained():
-            lock = locked(self.folder / LOCK)
-            held = lock.__enter__()
-        try:
-            if held:
+        with ExitStack() as held:
+            with self._explained():
+                alone = held.enter_context(locked(self.folder / LOCK))
+            if alone:
                 self._sweep()
             yield
-        finally:
-            lock.__exit__(None, None, None)
 
     def _sweep(self) -> None:
         """Delete unfinished files and folders; call it with the lock held, so that none is in work."""
@@ -274,32 +271,9 @@ class Store:
         return sorted(found, key=lambda entry: (entry.time, entry.id)), broken
 
     def find(self, digest: str) -> Entry | None:
-        """Return the entry of the last release whose file has this SHA-256 digest; None without one.
-
-        The index saves reading all entries; it is believed only where the entry agrees.
-        """
-        for one in reversed(self._index().get(digest, [])):
-            with suppress(ValueError, OSError):
-                entry = self.read(one)
-                if entry.output["sha256"] == digest:
-                    return entry
+        """Return the entry of the last release whose file has this SHA-256 digest; None without one."""
         found = [entry for entry in self.entries()[0] if entry.output["sha256"] == digest]
         return found[-1] if found else None
-
-    def _index(self) -> dict[str, list[str]]:
-        """Return IDs by digest as the index has them; empty if it is missing or damaged."""
-        try:
-            content = json.loads((self.folder / INDEX).read_bytes())
-            return {str(digest): [str(one) for one in ids] for digest, ids in content.items()}
-        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-            return {}
-
-    def write_index(self) -> None:
-        """Write the index anew from the entries of all releases; call it with the lock held."""
-        content: dict[str, list[str]] = {}
-        for entry in self.entries()[0]:
-            content.setdefault(entry.output["sha256"], []).append(entry.id)
-        replace_private(self.folder / INDEX, self._part(), json.dumps(content).encode())
 
     def add(self, digest: str, contents: Mapping[str, bytes | Path], entry_of: EntryOf) -> Entry:
         """Write the record of a release whole or not at all, with the lock held; return its entry.
@@ -326,8 +300,6 @@ class Store:
             except BaseException:
                 shutil.rmtree(part, ignore_errors=True)
                 raise
-        with suppress(OSError):  # the index only saves time
-            self.write_index()
         return entry
 
     def remove(self, one: str) -> None:
@@ -336,7 +308,6 @@ class Store:
         with suppress(OSError):
             (self.folder / one).rename(part)
             shutil.rmtree(part, ignore_errors=True)
-            self.write_index()
 
     def _fresh_id(self, digest: str) -> str:
         """Return the day and the first 8 digits of a digest, more of them if another release has these."""
