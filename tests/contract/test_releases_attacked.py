@@ -146,9 +146,11 @@ def test_a_limit_on_rows_warns_of_units_that_are_found():
     rng = np.random.default_rng(40)
     income = np.repeat(rng.lognormal(size=30), 4)  # of the household: its rows are not told apart
     data = pl.DataFrame({"hhid": np.repeat(np.arange(30), 4), "income": income})
-    roles = {"unit": "hhid", "columns": "income", "max_risk": {"linkage": 0.1}}
+    roles = {"unit": "hhid", "columns": "income"}
     with pytest.warns(UserWarning, match="rows of a unit together lead to the right unit with linkage_units"):
-        found = sdc.Microdata(data, **roles).release("mdav", k=5, metrics=["linkage", "linkage_units"])
+        found = sdc.Microdata(data, **roles).release(
+            "mdav", k=5, max_risk={"linkage": 0.1}, metrics=["linkage", "linkage_units"]
+        )
     assert found.evaluation["linkage"] <= 0.1
     assert found.evaluation["linkage_units"] > 0.1
     assert "limit linkage_units, too, or drop the units" in found.warnings[-1]

@@ -101,11 +101,13 @@ CASES = {  # each returns original, masked table and options
 }
 
 
-def on_engine(folder, original, masked, engine="local", **options):
+def on_engine(folder, original, masked, engine="local", memory=None, **options):
     """Return the evaluation on an engine."""
     paths = folder / "original.parquet", folder / "masked.parquet"
     for path, table in zip(paths, (original, masked), strict=True):
         table.write_parquet(path)
+    if memory:
+        engine = sdc.Local(memory=memory)
     return called("evaluate", *paths, engine=engine, **options)
 
 

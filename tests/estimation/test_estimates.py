@@ -99,7 +99,7 @@ def test_prepared_data_bring_their_roles(data):
     prepared = sdc.Microdata(positive, columns=["income"], untouched="weight", **roles)
     expected = sdc.estimates(positive, positive, "total(income)", **roles)
     assert sdc.estimates(prepared, positive, "total(income)").table.equals(expected.table)
-    with pytest.raises(ValueError, match="prepared with unit house"):
+    with pytest.raises(TypeError, match="states unit; leave unit out"):
         sdc.estimates(prepared, positive, "total(income)", unit="income")
     numbers = sdc.Microdata(positive[["income"]], weights=positive["weight"].to_numpy())
     with pytest.raises(ValueError, match="pass weights= again"):

@@ -10,6 +10,8 @@ MASKING = ("window", "stratified", "paired")
 
 def called(name, data, /, *arguments, **given):
     """Call a method of `sdc.Microdata(data, ...)`: roles go to the data, `method` and others to `made_by`."""
+    if "scenarios" in given:  # so are intruders called in a request
+        given["intruders"] = given.pop("scenarios")
     roles = {key: given.pop(key) for key in STATED if key in given}
     if name == "evaluate":
         how = {key: given.pop(key) for key in MASKING if key in given}

@@ -172,12 +172,9 @@ def test_a_window_by_stratum_holds_within_the_strata():
     assert found["window"] == named["window"]
 
 
-def test_strata_of_the_masking_and_of_a_prepared_original_must_agree():
+def test_strata_of_the_masking_and_of_the_data_must_agree():
     data = pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "region": list("abab"), "sector": list("aabb")})
     release = sdc.Microdata(data, by="region", columns="x").release("mdav", k=2)
-    text = (
-        "^the file was masked within strata of region and the original is prepared with strata sector; "
-        "prepare it with by='region'$"
-    )
+    text = "^by is sector and the file was masked within strata of region; leave by out$"
     with pytest.raises(ValueError, match=text):
-        sdc.evaluate(sdc.Microdata(data, columns="x", by="sector"), release)
+        sdc.Microdata(data, columns="x", by="sector").evaluate(release)

@@ -136,8 +136,8 @@ def test_several_releases_are_masked_by_the_same_function():
 
 def test_scenarios_use_it_too():
     masked = drawn(swap)
-    result = linkage(data(), masked, made_by=swap, scenarios={"press": {"known": NAMES[:2]}})
-    blind = linkage(data(), masked, scenarios={"press": {"known": NAMES[:2]}})
+    result = linkage(data(), masked, made_by=swap, intruders={"press": sdc.Intruder(known=NAMES[:2])})
+    blind = linkage(data(), masked, intruders={"press": sdc.Intruder(known=NAMES[:2])})
     assert result["linkage (press)"] > blind["linkage (press)"]
 
 
@@ -217,24 +217,8 @@ def test_what_a_function_does_wrong_is_one_line_without_a_cell(case):
 
 
 def test_what_is_no_function():
-    with pytest.raises(TypeError, match=r"^made_by is of type str, which cannot be called; give a function"):
+    with pytest.raises(TypeError, match=r"^made_by is a str; give sdc.Method\(...\), a function"):
         linkage(data(), drawn(swap), made_by="rank_swap")
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"method": "noise"},
-        {"parameters": {"percent": 3}},
-        {"disclosure": sdc.Disclosure("noise")},
-    ],
-    ids=lambda more: next(iter(more)),
-)
-def test_one_masking_is_enough(more):
-    with pytest.raises(
-        ValueError, match=rf"^made_by says how .* and {next(iter(more))} is given too; drop one"
-    ):
-        linkage(data(), drawn(swap), made_by=swap, **more)
 
 
 def test_prepared_data_without_a_table_cannot_be_masked():

@@ -112,7 +112,7 @@ def test_the_joint_figure_is_that_of_evaluating_both_together(tmp_path, first):
 
 def test_a_scenario_is_judged_together_as_well(tmp_path, first):
     limits = {"press": {"known": ["wages", "rent", "food"], "max_risk": {"linkage": ALONE}}}
-    second = noisy(FIRST, 2, scenarios=limits)
+    second = noisy(FIRST, 2, intruders=limits)
     with (
         pytest.warns(UserWarning, match="released before"),
         pytest.raises(ValueError, match=rf"release {first}, linkage \(press\) is"),

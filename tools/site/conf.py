@@ -22,7 +22,13 @@ html_show_search_summary = False  # which would be read from pages by requests t
 SECTIONS = {  # those named come first, then the others of the folder
     "Tutorial": ["tutorial", "python-tour"],
     "How-to": ["how-to/install", "how-to/choose-a-limit", "how-to/*"],
-    "Explanation": ["explanation/measures", "explanation/metrics", "explanation/risk", "explanation/*"],
+    "Explanation": [
+        "explanation/measures",
+        "explanation/metrics",
+        "explanation/risk",
+        "explanation/choosing",
+        "explanation/*",
+    ],
     "Reference": ["reference/commands", "reference/exit-codes", "reference/job-file", "reference/*"],
     "Coming from": ["coming-from/sdcmicro", "coming-from/*"],
     "Project": ["glossary", "benchmarks", "/README", "/CONTRIBUTING", "/CHANGELOG"],

@@ -227,7 +227,8 @@ class Microdata(HoldsOriginal):
 
     def _warn_of_masked_weights(self, original: Original) -> None:
         """Warn of variables that look like weights, unless the variables were named or are an array's."""
-        if self._roles["columns"] is None and self.table.frame is not None:
+        stated = isinstance(self.frame, Original) or self._roles["columns"] is not None
+        if not stated and self.table.frame is not None:
             warn_of_masked_weights(original.columns)
 
     def _original_of(self, told: Sequence[Disclosure]) -> Original:
