@@ -33,7 +33,7 @@ from sdckit.selection.limits import (
     unpaired_rows_fact,
 )
 from sdckit.selection.plan import runs_of, settings_of
-from sdckit.selection.points import Conditions, Point, loosened, positions_by_strength
+from sdckit.selection.points import Conditions, Point, by_strength, loosened
 from sdckit.selection.runner import SEARCH, WorkerPool, kept_runs, opened, run_all
 from sdckit.selection.task import make_task
 
@@ -50,12 +50,6 @@ if TYPE_CHECKING:
 
 
 GUARDED = 100  # for each hundred settings of a grid, one stronger setting is measured as a check
-
-
-def settings_by_strength(settings: Sequence[Setting]) -> list[list[Setting]]:
-    """Group settings by method and fixed parameters; order each group from weakest to strongest."""
-    found = positions_by_strength([(setting.method.name, setting.options) for setting in settings])
-    return [[settings[position] for position in grid] for grid in found]
 
 
 @dataclass
@@ -243,7 +237,7 @@ class Search:
         sampling = search_sampling(sample_queries, prepared.n, risk_limits(limits))
         return cls(
             replace(task, sampling=sampling),
-            settings_by_strength(settings),
+            by_strength(settings, lambda setting: (setting.method.name, setting.options)),
             limits,
             minimise,
             search_replications(replications, prepared.n),
