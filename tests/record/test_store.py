@@ -21,7 +21,7 @@ from sdckit.record.store import ENTRY, KEY, Store, digest_of_file, write_private
 from sdckit.request import release as releasing
 
 OTHERS = ("published.csv", "crosswalk.parquet", "fingerprints.parquet", "originals.parquet")
-IGNORED = {".index.json", ".lock", ".key"}
+IGNORED = {".lock", ".key"}
 
 
 @pytest.fixture(scope="module")

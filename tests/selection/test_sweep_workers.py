@@ -96,7 +96,7 @@ def half_done(**begun):
 
 
 def test_another_process_is_started_for_three_seconds_of_work(monkeypatch):
-    monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=0.0))
+    monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=0.0, depth=0))
     for seconds, pays in ((2.99, False), (3.0, True)):
         monkeypatch.setattr(runner, "time", SimpleNamespace(process_time=lambda now=seconds: now))
         assert half_done(begun=0.0).processes_pay() == pays
@@ -105,9 +105,11 @@ def test_another_process_is_started_for_three_seconds_of_work(monkeypatch):
 def test_a_process_must_save_as_much_time_as_kernels_took(monkeypatch):
     """Three seconds of work are enough without compiled kernels; they took six, which work is not."""
     for seconds, pays in ((14.99, False), (15.0, True)):
-        monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=6.0))
+        monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=6.0, depth=0))
         monkeypatch.setattr(runner, "time", SimpleNamespace(process_time=lambda now=seconds: now))
         assert half_done(begun=0.0, compiled=0.0).processes_pay() == pays
+        monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=6.0, depth=1))
+        assert not half_done(begun=0.0, compiled=0.0).processes_pay()  # it would compile the same kernel
 
 
 def test_short_work_starts_no_process(monkeypatch):

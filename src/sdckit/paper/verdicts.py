@@ -340,6 +340,8 @@ LABELS = {name: study_method.short for name, study_method in STUDY_METHODS.items
     name: label(name) for name in BOUNDED + UNBOUNDED
 }
 Medians = dict[str, float]  # of each metric's correlation with the grid, best first
+if TYPE_CHECKING:
+    Judge = Callable[[Medians], tuple[str, float]]  # what is said of a method, and an outcome
 
 
 class Finding(NamedTuple):
@@ -482,32 +484,22 @@ def _medians_by_method(frame: pl.DataFrame, methods: tuple[str, ...]) -> list[tu
     return found
 
 
-def _clauses_by_dataset(cells: list[tuple[str, str, Medians]], describe: Callable[[Medians], str]) -> str:
-    """Return text with one clause per data set: each method's name and the description of its medians."""
+def _clauses_by_dataset(cells: list[tuple[str, str, Medians]], judge: Judge) -> str:
+    """Return text with one clause per data set: each method's name and what is said of its medians."""
     clauses = []
     for dataset, group in groupby(cells, key=lambda cell: cell[0]):
-        parts = [f"{LABELS[method]} {describe(medians)}" for _, method, medians in group]
+        parts = [f"{LABELS[method]} {judge(medians)[0]}" for _, method, medians in group]
         clauses.append(f"{dataset}: {', '.join(parts)}")
     return "; ".join(clauses)
 
 
-def _judge_each_method(
-    evidence: Evidence,
-    methods: tuple[str, ...],
-    lead: str,
-    describe: Callable[[Medians], str],
-    judge: Callable[[Medians], float],
-) -> Finding:
+def _judge_each_method(evidence: Evidence, methods: tuple[str, ...], lead: str, judge: Judge) -> Finding:
     """Judge each method on each data set; swapping without tails is reported but not counted."""
     cells = _medians_by_method(evidence.grid, methods)
-    extra = (
-        _clauses_by_dataset(_medians_by_method(evidence.grid, (UNTAILED,)), describe)
-        if "rank_swap" in methods
-        else ""
-    )
-    text = f"{lead}{_clauses_by_dataset(cells, describe)}" if cells else "no such files"
-    text += f". Not counted: {extra}" if extra else ""
-    return Finding(text, [judge(medians) for _, _, medians in cells])
+    untailed = _medians_by_method(evidence.grid, (UNTAILED,)) if "rank_swap" in methods else []
+    text = f"{lead}{_clauses_by_dataset(cells, judge)}" if cells else "no such files"
+    text += f". Not counted: {_clauses_by_dataset(untailed, judge)}" if untailed else ""
+    return Finding(text, [judge(medians)[1] for _, _, medians in cells])
 
 
 def _lowest_text(frame: pl.DataFrame) -> str:
@@ -539,60 +531,42 @@ def _judge_at_least(frame: pl.DataFrame, limit: float) -> Finding:
 def _judge_il1_weakest(evidence: Evidence) -> Finding:
     """Judge the claim that IL1 follows the parameter grid least of all metrics."""
 
-    def describe(medians: Medians) -> str:
-        """Return the metric with the lowest median correlation as text."""
+    def judge(medians: Medians) -> tuple[str, float]:
+        """Return the metric with the lowest median correlation as text, and 1 if it is IL1."""
         last = list(medians)[-1]
-        return f"{LABELS[last]} ({medians[last]:.3f})"
+        return f"{LABELS[last]} ({medians[last]:.3f})", float(last == "il1")
 
-    return _judge_each_method(
-        evidence, RANDOM_METHODS, "weakest on ", describe, lambda medians: float(list(medians)[-1] == "il1")
-    )
-
-
-def _margin(medians: Medians, favoured: tuple[str, ...]) -> float:
-    """Return the lowest correlation of the favoured metrics minus the highest of the others."""
-    ours = [median for metric, median in medians.items() if metric in favoured]
-    others = [median for metric, median in medians.items() if metric not in favoured]
-    return min(ours, default=-1.0) - max(others, default=-1.0)
+    return _judge_each_method(evidence, RANDOM_METHODS, "weakest on ", judge)
 
 
 def _judge_lead(evidence: Evidence, methods: tuple[str, ...], favoured: tuple[str, ...]) -> Finding:
     """Judge the claim that the favoured metrics follow the parameter grid best under these methods."""
     names = " and ".join(LABELS[metric] for metric in favoured)
 
-    def describe(medians: Medians) -> str:
-        """Return the lead of the favoured metrics as text."""
-        margin = _margin(medians, favoured)
-        return f"{margin:+.5f}{' (a near tie)' if abs(margin) < NEAR_TIE else ''}"
+    def judge(medians: Medians) -> tuple[str, float]:
+        """Return the lead of the favoured metrics as text, and 1 if they lead; 1/2 for a near tie."""
+        ours = [median for metric, median in medians.items() if metric in favoured]
+        others = [median for metric, median in medians.items() if metric not in favoured]
+        margin = min(ours, default=-1.0) - max(others, default=-1.0)
+        if abs(margin) < NEAR_TIE:
+            return f"{margin:+.5f} (a near tie)", 0.5
+        return f"{margin:+.5f}", float(margin > 0)
 
-    def judge(medians: Medians) -> float:
-        """Return 1 if the favoured metrics lead, 0 if not, 1/2 for a near tie."""
-        margin = _margin(medians, favoured)
-        return 0.5 if abs(margin) < NEAR_TIE else float(margin > 0)
-
-    return _judge_each_method(
-        evidence, methods, f"lead of {names} over the best other metric, on ", describe, judge
-    )
+    return _judge_each_method(evidence, methods, f"lead of {names} over the best other metric, on ", judge)
 
 
 def _judge_small_differences(evidence: Evidence) -> Finding:
     """Judge the claim that the metrics differ little in how well they follow the parameter grid."""
 
-    def spread(medians: Medians) -> float:
-        """Return the highest minus the lowest median correlation."""
-        return max(medians.values()) - min(medians.values())
-
-    def describe(medians: Medians) -> str:
-        """Return the spread of the median correlations and its two metrics as text."""
+    def judge(medians: Medians) -> tuple[str, float]:
+        """Return the spread of the median correlations and its two metrics as text, and 1 if it is small."""
         names = list(medians)
-        ends = f"{LABELS[names[0]]} {medians[names[0]]:.4f} to {LABELS[names[-1]]} {medians[names[-1]]:.4f}"
-        return f"{spread(medians):.3f} ({ends})"
+        best, weakest = names[0], names[-1]
+        spread = medians[best] - medians[weakest]
+        ends = f"{LABELS[best]} {medians[best]:.4f} to {LABELS[weakest]} {medians[weakest]:.4f}"
+        return f"{spread:.3f} ({ends})", float(spread <= SMALL)
 
-    def judge(medians: Medians) -> float:
-        """Return 1 if the spread is at most 0.05, else 0."""
-        return float(spread(medians) <= SMALL)
-
-    return _judge_each_method(evidence, RANDOM_METHODS, "best minus weakest, on ", describe, judge)
+    return _judge_each_method(evidence, RANDOM_METHODS, "best minus weakest, on ", judge)
 
 
 def _judge_similarity(evidence: Evidence) -> Finding:

@@ -475,7 +475,7 @@ class Runner:
         compile as well: the time saved must be larger than that.
         """
         worth = WORKER_PAYS_FROM + CLOCK.seconds - self.compiled
-        warm = _working_time() - self.begun >= WARM_UP
+        warm = _working_time() - self.begun >= WARM_UP and not CLOCK.depth  # nothing is being compiled
         return warm and len(self.pending) * self.seconds_per_run() >= worth
 
     def seconds_per_run(self) -> float:

@@ -204,10 +204,12 @@ class Task:
         for metrics, original in asked:
             pairs = self._pairs(masked, setting, job, original)
             for metric in metrics:
-                label, scores = next(labels), [None] * len(pairs)
+                label = next(labels)
+                scores: list[Score | None] = [None] * len(pairs)
                 if paired or not metric.paired:
-                    how = {"label": label, "sampling": self.sampling, "detail": self.detail}
-                    scores = measure(metric, pairs, options, **how)
+                    scores = measure(
+                        metric, pairs, options, label=label, sampling=self.sampling, detail=self.detail
+                    )
                 for pair, score in zip(pairs, scores, strict=True):
                     found += none if score is None else self._figures(pair, score)
             for pair in pairs:  # what it keeps refers to it, so that its memory would be freed late
