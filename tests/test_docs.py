@@ -31,11 +31,6 @@ def test_type_stubs_have_exactly_the_public_names():
         assert path.read_text(encoding="utf-8") == text, path
 
 
-def test_shipped_schemas_are_those_of_the_tables():
-    for path, text in make_reference().schemas().items():
-        assert path.read_text(encoding="utf-8") == text, path
-
-
 @each("name", sdc.METRICS)
 def test_the_page_at_a_glance_names_every_metric(name):
     page = HERE / "docs" / "explanation" / "measures.md"

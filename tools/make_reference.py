@@ -1,9 +1,8 @@
 """Write what follows from the program itself: `python tools/make_reference.py`.
 
-From the registry, the commands and the docstrings, pages of `docs/reference`; from the tables of their
-entries, the JSON schemas of job files and outputs; from the registry and the list of public names,
-`__init__.pyi` of the package and of the two families of metrics, which tell type checkers and editors what
-Python finds when it runs.
+From the registry, the commands and the docstrings, pages of `docs/reference`; from the registry and the list
+of public names, `__init__.pyi` of the package and of the two families of metrics, which tell type checkers
+and editors what Python finds when it runs.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import reference_lists
 import reference_python
 import sdckit
 from sdckit.core.registry import functions_of
-from sdckit.request import results as json_schemas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,15 +51,6 @@ def stubs() -> dict[Path, str]:
     }
 
 
-def schemas() -> dict[Path, str]:
-    """Return the JSON schemas of jobs and of outputs, by the files they are shipped in."""
-    folder = PACKAGE / "request" / json_schemas.FOLDER
-    return {
-        folder / f"{name}.json": json_schemas.text_of(schema)
-        for name, schema in json_schemas.schemas().items()
-    }
-
-
 def stub(homes: dict[str, str], functions: dict[str, Callable[..., float]], *more: str) -> str:
     """Return the text of a stub: an import of each name from its home, then the aliases."""
     named = {name: function.__name__ for name, function in functions.items()}
@@ -79,6 +68,6 @@ def stub(homes: dict[str, str], functions: dict[str, Callable[..., float]], *mor
 
 
 if __name__ == "__main__":
-    for path, text in {**pages(), **stubs(), **schemas()}.items():
+    for path, text in {**pages(), **stubs()}.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -49,7 +49,7 @@ INSIDE = (  # one file of each kind that the wheel must hold
     "sdckit/py.typed",
     "sdckit/__init__.pyi",
     "sdckit/data/sample.csv",
-    "sdckit/request/schemas/job.json",
+    "sdckit/request/outputs.json",
     "sdckit/app/templates/base.html",
     "sdckit/app/static/app.js",
     "sdckit/report/page.html",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 WIDTH = 120  # characters of a line if the output is no terminal
 TEXT = 20  # characters that a column of longer text has at least
 LONGEST = 1_000  # characters of an error or a warning
-EXCLUDE = "--json and --csv exclude each other; give one of them"
 PACKAGE = Path(__file__).parent
 STANDARD = 3  # input, output and errors
 GONE = {
@@ -164,8 +163,6 @@ class Warnings:
 
 def show_rows(rows: list[dict[str, str]], *, as_json: bool, as_csv: bool) -> bool:
     """Print rows as JSON or CSV if one of them is asked for; return whether it is."""
-    if as_json and as_csv:
-        raise ValueError(EXCLUDE)
     if as_json:
         from sdckit.request.results import as_json as text_of  # noqa: PLC0415 - not needed for --help
 

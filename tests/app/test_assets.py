@@ -1,14 +1,13 @@
 """The documentation inside the page: its links lead somewhere, its HTML is text, all of it is shipped."""
 
-import asyncio
 import re
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from cases import each
+from page_client import Direct
 from sdckit.app import pages as assets
 from sdckit.app.pages import Session, make_app
 
@@ -20,18 +19,8 @@ def ask(tmp_path):
     """A function that returns status and text of an address, without the guards."""
 
     def answer(path):
-        async def get():
-            sent = []
-
-            async def keep(message):
-                sent.append(message)
-
-            app = make_app(Session(tmp_path))
-            await app({"type": "http", "method": "GET", "path": path, "headers": []}, None, keep)
-            return sent[0]["status"], b"".join(one.get("body", b"") for one in sent).decode()
-
-        with ThreadPoolExecutor(1) as thread:  # as a loop of the browser's tests may be running in this one
-            return thread.submit(asyncio.run, get()).result()
+        got = Direct(make_app(Session(tmp_path))).navigate(path)
+        return got.status, got.text
 
     return answer
 

@@ -5,7 +5,7 @@ import pytest
 from app_server import prepare
 from sdckit.app.folders import confined
 
-CONTROLS = [*map(chr, range(32)), *map(chr, range(127, 160))]
+CONTROLS = [*map(chr, range(32)), *map(chr, range(127, 160)), "\udc80"]
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 
 from calls import called
 from command import good
-from sdckit.app.job import (
-    canonical,
-    command_text,
-    effective_job,
-    job_file_text,
-    open_job,
-)
+from sdckit.app.job import canonical, command_text, effective_job, job_file_text, open_job
 from sdckit.app.state import Pick, State, WorkFolder
 from sdckit.cli import sdckit as commands
 from sdckit.request.toml import check_job, job_of_request

@@ -18,10 +18,7 @@ def test_rules_that_hold_are_offered_and_own_ones_counted_with_their_tolerance()
     file = SimpleNamespace(once=lambda _what, _key, make: make())
     offered = found_rules(file, original)
     assert [one["rule"] for one in offered] == ["D = A + B", "T >= 0", "A >= 0", "B >= 0", "D >= 0"]
-    assert [one["text"] for one in offered[:2]] == [
-        " holds in all 499 records",
-        " holds in all 500 records",
-    ]
+    assert [one["text"] for one in offered[:2]] == [" holds in all 499 records", " holds in all 500 records"]
     good = checked_rules(original, ["T = A + B +- 2", "T = A + B +- 1.5"])
     assert [one.text for one in good] == [
         "T = A + B +- 2: all 500 records obey it",

@@ -1,8 +1,6 @@
 """Screens without a browser: what a new user runs into, and forms that must not pass."""
 
-import asyncio
 import re
-from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 import click
@@ -10,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from page_client import Direct
 from sdckit.app.pages import Session, make_app
 from sdckit.app.running import RunState
 from sdckit.app.screen import message_of
@@ -20,23 +19,12 @@ class Screens:
 
     def __init__(self, folder):
         self.session = Session(folder)
-        self.app = make_app(self.session)
+        self.direct = Direct(make_app(self.session))
 
     def ask(self, method, path, /, **fields):
         """Return status, address to go on to, and text of an answer."""
-        body, sent = urlencode(fields).encode(), []
-
-        async def receive():
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def keep(message):
-            sent.append(message)
-
-        scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}
-        with ThreadPoolExecutor(1) as thread:  # as a loop of the browser's tests may be running in this one
-            thread.submit(asyncio.run, self.app(scope, receive, keep)).result()
-        text = b"".join(one.get("body", b"") for one in sent).decode()
-        return sent[0]["status"], dict(sent[0]["headers"]).get(b"location", b"").decode(), text
+        got = self.direct.ask(method, path, urlencode(fields).encode())
+        return got.status, dict(got.headers).get("location", ""), got.text
 
     def roles(self):
         """Return the form of the screen of roles as it stands."""

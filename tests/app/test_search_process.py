@@ -171,10 +171,9 @@ def test_killed_and_stopped_at_several_moments_a_search_ends_with_the_same_point
     assert found.choice == expected
     assert found.points == search.kept(folder / "undisturbed").points
     assert found.runs == expected.maskings, "a run was measured twice"
-    assert [(one.method, one.done, one.finished) for one in states[-1].methods] == [
-        (one.method, one.done, True) for one in found.methods
+    assert [(one["title"], one["done"], one["finished"]) for one in states[-1].methods] == [
+        (METHODS[one.method].title, one.done, True) for one in found.methods
     ]
-    assert [one.title for one in states[-1].methods] == [METHODS[one.method].title for one in found.methods]
     shares = [state.share for state in states]
     assert shares == sorted(shares)
 

@@ -5,9 +5,7 @@ import os
 import subprocess
 import sys
 import time
-import tomllib
 from dataclasses import replace
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -20,7 +18,6 @@ from cases import each
 from command import environment
 from sdckit.app import state as module
 from sdckit.app.state import History, Past, Pick, StaleError, State, WorkFolder, first_state
-from sdckit.request.draft import draft_text
 
 JOB = {
     "command": "recommend",
@@ -49,11 +46,8 @@ def test_the_first_state_is_the_draft_of_describe(roles):
     data = described_files.households(300)
     found = sdc.Microdata(data, **roles).describe()
     source = {"data": "sub/survey.sas7bdat", "na": [-9]}
-    text = draft_text(found, Path("job.toml"), source, Path(source["data"]))
-    drafted = {name: section for name, section in tomllib.loads(text).items() if section}
-    drafted["roles"] = {role: names for role, names in drafted["roles"].items() if names}
     first = first_state(found, source["data"], {"data": "elsewhere", "na": [-9]})
-    assert first.job == drafted
+    assert first.job["input"] == source
     assert first.job["output"]["output"] == "survey-masked.xpt"
     assert first.pick is None
     undecided = found.table.filter(decided=False)["column"].to_list()
@@ -95,11 +89,9 @@ def test_what_is_no_state_is_refused(found):
 
 def test_other_conditions_drop_the_chosen_setting_and_other_files_do_not():
     chosen = State(JOB, Pick("mdav", {"k": 5}))
-    assert chosen.with_section("output", {"output": "b.csv"}).pick == chosen.pick
-    assert chosen.with_section("search", JOB["search"]) == chosen
-    changed = chosen.with_section("roles", {"columns": ["a"]})
-    assert (changed.pick, changed.job["roles"]) == (None, {"columns": ["a"]})
-    assert "roles" not in changed.with_section("roles", {}).job
+    assert chosen.with_job(JOB | {"output": {"output": "b.csv"}}).pick == chosen.pick
+    assert chosen.with_job(JOB) == chosen
+    assert chosen.with_job(JOB | {"roles": {"columns": ["a"]}}).pick is None
 
 
 @given(st.lists(st.one_of(st.integers(0, 3), st.sampled_from(["undo", "redo"])), max_size=40))
@@ -113,10 +105,10 @@ def test_history_does_what_a_list_does(steps):
         for step in steps:
             before = (list(states), position)
             if step == "undo":
-                history.undo()
+                history.move(-1)
                 position = max(position - 1, 0)
             elif step == "redo":
-                history.redo()
+                history.move(1)
                 position = min(position + 1, len(states) - 1)
             else:
                 history.add(state(step))
@@ -135,7 +127,7 @@ def test_a_change_that_cannot_be_stored_is_none():
         raise OSError("disk full")
 
     history = History(Past((state(0), state(1))), refuse)
-    for change in (lambda: history.add(state(2)), history.redo):
+    for change in (lambda: history.add(state(2)), lambda: history.move(1)):
         with pytest.raises(OSError, match="disk full"):
             change()
     assert (history.current, history.version) == (state(0), 1)
@@ -158,10 +150,10 @@ def test_a_change_of_an_older_state_is_refused_also_from_two_threads():
         thread.join()
     assert refused == ["the job was changed meanwhile, perhaps in another tab; reload this page"] * 4
     assert (history.version, len(history.past.states)) == (seen + 1, 2)
-    for late in (history.undo, history.redo):
+    for by in (-1, 1):
         with pytest.raises(StaleError):
-            late(seen)
-    history.undo(history.version)
+            history.move(by, seen)
+    history.move(-1, history.version)
     assert history.current == state(0)
 
 
@@ -170,14 +162,14 @@ def test_the_folder_is_made_at_the_first_change_and_read_again(folder):
     assert not (folder / "survey-sdckit").exists()
     history.add(state(0.5))
     history.add(replace(state(0.7), pick=Pick("mdav", {"k": 5})))
-    history.undo()
+    history.move(-1)
     assert [oct(path.stat().st_mode & 0o777) for path in (folder / "survey-sdckit", *folder.glob("*/*"))] == [
         "0o700",
         "0o600",
     ]
     again = history_in(folder, state(0.9))
     assert (again.past, again.message) == (history.past, None)
-    again.redo()
+    again.move(1)
     assert again.current.pick == Pick("mdav", {"k": 5})
 
 
@@ -187,7 +179,7 @@ def test_a_history_follows_its_data_to_another_start_folder(folder):
     (folder / "survey.csv").rename(inner / "survey.csv")
     first = State(JOB | {"input": {"data": "inner/survey.csv"}, "private": {"private": "/record"}})
     WorkFolder(folder, "inner/survey.csv").open_history(first).add(
-        first.with_section("output", {"output": "out.csv", "report": "inner/r.html"})
+        first.with_job({**first.job, "output": {"output": "out.csv", "report": "inner/r.html"}})
     )
     job = history_in(inner).current.job
     assert job["input"] == {"data": "survey.csv"}

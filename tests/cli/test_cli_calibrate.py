@@ -8,14 +8,8 @@ from command import good, run_here, said
 
 MASK = ["mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--set", "k=5", "--release"]
 ROLES = [
-    "--key",
-    "firm",
-    "--columns",
-    "turnover,wages",
-    "--untouched",
-    "sector",
-    "--metrics",
-    "brmae,linkage",
+    *("--key", "firm", "--columns", "turnover,wages"),
+    *("--untouched", "sector", "--metrics", "brmae,linkage"),
 ]
 
 

@@ -130,25 +130,6 @@ def test_a_household_survey_gets_to_a_release_by_describing_recoding_and_droppin
     assert sorted(released["hhid"].unique()) != sorted(pl.read_csv(folder / "survey.csv")["hhid"].unique())
 
 
-@pytest.mark.long
-def test_a_plan_of_a_sweep_has_recodings_too(folder):
-    roles = (
-        'columns = ["income", "rent", "food", "transfers"]\nmetrics = ["linkage"]\n'
-        'drop = ["hhid", "pid", "isco", "wgt", "rooms", "marital"]\n'
-    )
-    risks = []
-    for name, recode in {"fine": "", "coarse": "[recode]\nage = 40\nregion = 10\n"}.items():
-        (folder / f"{name}.toml").write_text(f"{roles}{recode}[mdav]\nk = [5]\n")
-        words = f"sweep survey.csv -o {name} --plan {name}.toml --format csv"
-        done = command.run_here(folder, *words.split())
-        assert done.returncode == 0, done.stderr
-        risks.append(pl.read_csv(folder / name / "sweep.csv").filter(metric="linkage")["value"][0])
-    assert risks[0] > risks[1]
-    (folder / "bad.toml").write_text('recode = "age"\n[mdav]\nk = [5]\n')
-    done = command.run_here(folder, *["sweep", "survey.csv", "-o", "bad", "--plan", "bad.toml"])
-    assert "recode in 'bad.toml' is 'age'; give a table such as {age = 5}" in done.stderr
-
-
 def test_options_are_quoted_where_the_shell_needs_it():
     options = {"key": ["a b", 'c,"d'], "unit": ["x y"], "recode": ["born on=year"]}
     assert options_text(options) == """--key 'a b,"c,""d"' --unit 'x y' --recode 'born on=year'"""

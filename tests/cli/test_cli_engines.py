@@ -12,7 +12,6 @@ from polars.testing import assert_frame_equal
 import command
 from bad_input_engines import ENGINE_CASES, FILES, MASKED, RECORDS, evaluate, mask
 from full_disk import full_disk
-from sdckit.cli import mask as mask_command
 from sdckit.engines import local, opening
 from sdckit.engines.source import Source
 
@@ -45,8 +44,8 @@ def assert_one_line(folder, before, done, text, code=2):
 @pytest.mark.long
 @pytest.mark.parametrize("case", ENGINE_CASES)
 def test_one_line_exit_code_2_and_no_trace(folder, case):
-    files, words, text = ENGINE_CASES[case]
-    for name, content in files.items():
+    *files, words, text = ENGINE_CASES[case]
+    for name, content in (files[0] if files else {}).items():
         command.put(folder, name, content)
     before = command.contents(folder)
     done = command.run_here(folder, *words)
@@ -208,11 +207,6 @@ def test_a_full_disk_for_the_output(folder):
     with full_disk(FULL):
         done = command.run_here(folder, *mask("--no-measure", output="out"))
     assert_one_line(folder, before, done, "^error: could not write to '.*': no space left, or .*; free some")
-
-
-def test_the_help_names_every_engine():
-    (engine,) = [option for option in mask_command.params if option.name == "engine"]
-    assert all(name in engine.help for name in opening.ENGINES)
 
 
 def test_the_key_is_no_fact_when_mask_measures(folder):

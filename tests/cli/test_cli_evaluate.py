@@ -1,6 +1,5 @@
 """`sdckit evaluate` on several files, with reports and windows: what is printed and what is written."""
 
-import io
 import json
 import re
 
@@ -12,6 +11,8 @@ from calls import called
 from command import ROLES, VARIABLES, contents, good, put_survey, run_here
 from sdckit.io.files import read
 from secret_bytes import entropy
+
+pytestmark = pytest.mark.usefixtures("survey")
 
 FILES = ["a.csv", "b.csv", "c.csv"]
 METRICS = ["--metrics", "brmae,il1s,dbrl,linkage"]
@@ -41,8 +42,7 @@ def several(folder, *words, files=FILES):
 
 
 @pytest.mark.long
-def test_several_files_stand_beside_each_other_as_each_alone(tmp_path, survey):
-    assert survey.height
+def test_several_files_stand_beside_each_other_as_each_alone(tmp_path):
     before = contents(tmp_path)
     found = json.loads(several(tmp_path, *METRICS, "--json").stdout)
     assert list(found["files"]) == FILES
@@ -52,30 +52,7 @@ def test_several_files_stand_beside_each_other_as_each_alone(tmp_path, survey):
     assert contents(tmp_path) == before
 
 
-@pytest.mark.long
-def test_several_files_for_people_and_as_csv(tmp_path, survey):
-    assert survey.height
-    lines = several(tmp_path, *METRICS).stdout.splitlines()
-    head = next(line for line in lines if "metric" in line)
-    assert head.split() == ["metric", *FILES]
-    rows = {line.split()[0]: line.split()[1:] for line in lines if line.split()[:1] != []}
-    values = {
-        name: sdc.Microdata(read(tmp_path / "data.csv").frame, key="id", weights="weight").evaluate(
-            read(tmp_path / name).frame, metrics=METRICS[1].split(",")
-        )
-        for name in FILES
-    }
-    for metric in METRICS[1].split(","):
-        assert [float(cell) for cell in rows[metric]] == pytest.approx(
-            [values[name][metric] for name in FILES], abs=5e-4
-        )
-    table = pl.read_csv(io.StringIO(several(tmp_path, *METRICS, "--csv").stdout))
-    assert table["file"].unique(maintain_order=True).to_list() == FILES
-    assert several(tmp_path, *METRICS, "--quiet").stdout == ""
-
-
-def test_several_releases_together(tmp_path, survey):
-    assert survey.height
+def test_several_releases_together(tmp_path):
     found = json.loads(several(tmp_path, "--together", "--json").stdout)
     frames = [read(tmp_path / name).frame for name in ("data.csv", *FILES)]
     known = sdc.Microdata(frames[0], key="id", weights="weight").evaluate(frames[1:], together=True)
@@ -93,8 +70,7 @@ def test_several_releases_together(tmp_path, survey):
         (["--metrics", "brmae"], FILES, "brmae: several releases together have a linkage only; evaluate"),
     ],
 )
-def test_what_does_not_fit_releases_together_is_refused(tmp_path, survey, words, files, text):
-    assert survey.height
+def test_what_does_not_fit_releases_together_is_refused(tmp_path, words, files, text):
     found = run_here(tmp_path, "evaluate", "data.csv", *files, *ROLES, "--together", *words)
     assert found.returncode == 2
     assert text in found.stderr
@@ -106,19 +82,6 @@ def test_notes_say_which_file_they_are_about(tmp_path, survey):
     done = several(tmp_path, *METRICS)
     assert "\nnote: b.csv: suppressed cells, left out of every metric: 5 " in done.stdout
     assert not re.search(r"^note: c\.csv: suppressed", done.stdout, re.MULTILINE)
-
-
-@pytest.mark.long
-def test_one_map_for_several_files(tmp_path, survey):
-    assert survey.height
-    done = several(tmp_path, *METRICS, "--report", "map.html")
-    assert done.stdout.endswith("note: wrote map.html\n")
-    page = (tmp_path / "map.html").read_text()
-    assert "Comparison of 3 masked files" in page
-    rows = page.split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
-    assert rows.count("<tr") == 3
-    assert all(name in rows for name in FILES)
-    assert several(tmp_path, "--quiet", "--report", "map.html", "--overwrite").stdout == ""
 
 
 def test_a_metric_that_one_file_alone_lacks_is_a_dash(tmp_path, survey):
@@ -133,8 +96,7 @@ def test_a_metric_that_one_file_alone_lacks_is_a_dash(tmp_path, survey):
 # --- reports ---
 
 
-def test_the_report_of_one_file(tmp_path, survey):
-    assert survey.height
+def test_the_report_of_one_file(tmp_path):
     done = several(tmp_path, "--report", "r.html", "--by", "region", files=["a.csv"])
     assert "not for publication" not in done.stdout
     page = (tmp_path / "r.html").read_text()
@@ -144,22 +106,12 @@ def test_the_report_of_one_file(tmp_path, survey):
     assert sorted(contents(tmp_path)) == ["a.csv", "b.csv", "c.csv", "data.csv", "r.html"]
 
 
-def test_report_and_records_at_once(tmp_path, survey):
-    assert survey.height
+def test_report_and_records_at_once(tmp_path):
     done = several(tmp_path, *METRICS, "--report", "r.html", "--records", "r.csv", files=["c.csv"])
     assert pl.read_csv(tmp_path / "r.csv").columns == ["id", "brmae", "il1s", "dbrl", "linkage"]
     assert "not for publication" in done.stdout
     assert (tmp_path / "r.html").stat().st_size > 10_000
     assert (tmp_path / "r.csv").stat().st_mode & 0o777 == 0o600  # shares of single records are private
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("metrics", ["brmae", "linkage", "dbrl,linkage", "sdid,rid", "mse_marginal"])
-def test_any_metrics_make_a_report(tmp_path, survey, metrics):
-    assert survey.height
-    several(tmp_path, "--metrics", metrics, "--report", "r.html", files=["a.csv"])
-    page = (tmp_path / "r.html").read_text()
-    assert "income" in page, "the distributions need no metric"
 
 
 @pytest.mark.parametrize("rows", [2, 9, 10])
@@ -181,8 +133,7 @@ def test_a_report_needs_ten_records(tmp_path, rows):
     good(tmp_path, "evaluate", "data.csv", "m.csv")
 
 
-def test_a_report_names_the_file_and_not_its_folder(tmp_path, survey):
-    assert survey.height
+def test_a_report_names_the_file_and_not_its_folder(tmp_path):
     place = tmp_path / "secret" / "place"
     place.mkdir(parents=True)
     for name in ("a.csv", "b.csv"):
@@ -195,8 +146,7 @@ def test_a_report_names_the_file_and_not_its_folder(tmp_path, survey):
         assert "secret" not in page
 
 
-def test_files_of_the_same_name_keep_their_folders(tmp_path, survey):
-    assert survey.height
+def test_files_of_the_same_name_keep_their_folders(tmp_path):
     for name in ("a.csv", "b.csv"):
         (tmp_path / name[0]).mkdir()
         (tmp_path / name).rename(tmp_path / name[0] / "m.csv")
@@ -204,23 +154,6 @@ def test_files_of_the_same_name_keep_their_folders(tmp_path, survey):
     rows = (tmp_path / "r.html").read_text().split('id="points"')[1].split("</table>")[0]
     assert "a/m.csv" in rows
     assert "b/m.csv" in rows
-
-
-@pytest.mark.long
-def test_the_report_of_a_sweep(tmp_path, survey):
-    assert survey.height
-    words = ["sweep", "data.csv", "-o", "out", *ROLES, "--columns", "income,age", "--workers", "1"]
-    words += ["--grid", "mdav.k=2:4", "--grid", "noise.percent=10,50", "--replications", "3"]
-    done = good(tmp_path, *words, *METRICS, "--report", "r.html")
-    assert done.stdout.endswith("wrote out/sweep.parquet, out/summary.csv, out/sweep.svg, r.html\n")
-    rows = (tmp_path / "r.html").read_text().split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
-    assert rows.count("<tr") == 5
-    done = good(tmp_path, *words, "--metrics", "mae", "--report", "m.html", "--overwrite")
-    assert 'id="points"' not in (tmp_path / "m.html").read_text(), "no map without a risk"
-    good(tmp_path, *words, "--metrics", "il_variables,dbrl", "--report", "n.html", "--overwrite")
-    page = (tmp_path / "n.html").read_text()
-    rows = page.split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
-    assert rows.count("<tr") == 5, "a map of whatever loss and risk there are"
 
 
 # --- windows ---
@@ -231,8 +164,7 @@ def linkage(folder, *words):
     return {row["metric"]: row["value"] for row in json.loads(done.stdout)["table"]}
 
 
-def test_a_published_window_helps_the_attacker(tmp_path, survey):
-    assert survey.height
+def test_a_published_window_helps_the_attacker(tmp_path):
     blind, known, wider = (
         linkage(tmp_path, "--json", *words) for words in ([], ["--window", "0.2"], ["--window", "0.9"])
     )
@@ -265,11 +197,6 @@ def test_the_method_behind_a_file_tells_its_window(tmp_path, survey, gaps):
     assert "nobody said" not in notes["known"]
 
 
-def test_a_window_of_no_ranks_at_all(tmp_path, survey):
-    assert survey.height
-    assert linkage(tmp_path, "--window", "0", "--json")["window"] <= 1
-
-
 def test_a_window_is_that_of_the_file_whatever_the_strata(tmp_path, survey):
     masked = sdc.Microdata(survey, columns=VARIABLES, key="id").mask("rank_swap", p=0.3, rng=1)
     masked.write_csv(tmp_path / "c.csv")
@@ -284,8 +211,7 @@ def test_a_window_is_that_of_the_file_whatever_the_strata(tmp_path, survey):
 
 
 @pytest.mark.parametrize("known", [["--made-by", "rank_swap"], ["--window", "0.1"], []])
-def test_stratified_needs_strata(tmp_path, survey, known):
-    assert survey.height
+def test_stratified_needs_strata(tmp_path, known):
     words = ["evaluate", "data.csv", "c.csv", *ROLES, "--stratified", *known]
     done = run_here(tmp_path, *words)
     assert (done.returncode, done.stdout) == (2, "")
@@ -312,8 +238,7 @@ def test_a_parameter_by_stratum_is_one_of_the_strata(tmp_path, survey):
     assert "and there are no strata; give one number, or strata" in done.stderr
 
 
-def test_parts_stand_beside_the_table_in_json(tmp_path, survey):
-    assert survey.height
+def test_parts_stand_beside_the_table_in_json(tmp_path):
     words = ["--window", "0.2", "--unknown", "grade,region,weight"]
     found = json.loads(several(tmp_path, "--json", *words, files=["c.csv"]).stdout)
     about = {"version", "intruder", "n", "original", "masked", "summary", "statistics"}
@@ -325,9 +250,8 @@ def test_parts_stand_beside_the_table_in_json(tmp_path, survey):
     assert max(attacks.values()) == worst
 
 
-def test_variables_that_have_no_value_of_their_own(tmp_path, survey):
+def test_variables_that_have_no_value_of_their_own(tmp_path):
     """Risks belong to the file as a whole: the tables of variables and strata leave them out or blank."""
-    assert survey.height
     words = ["evaluate", "data.csv", "a.csv", *ROLES, "--by", "region"]
     done = run_here(tmp_path, *words, "--metrics", "brmae,linkage,rid", "--variables")
     assert done.returncode == 0, done.stderr

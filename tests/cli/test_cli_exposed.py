@@ -114,17 +114,6 @@ def test_a_limit_that_is_set_replaces_the_default_and_one_lets_all_pass(folder):
     assert strict["choice"]["parameters"]["percent"] > free["choice"]["parameters"]["percent"]
 
 
-@pytest.mark.long
-def test_a_job_file_sets_the_limit(folder):
-    recommended(folder, *LIMIT, "--max-risk", "linkage_sure=1", *NOISE, "--save-job", "job.toml")
-    assert "linkage_sure = 1" in (folder / "job.toml").read_text()
-    shutil.rmtree(folder / "p")
-    done = good(folder, "run", "job.toml", "--overwrite", "--json")
-    choice = json.loads(done.stdout)["choice"]
-    assert choice["limits"] == {"linkage": 0.3, "linkage_sure": 1.0}
-    assert choice["default_limits"] == []
-
-
 @pytest.mark.parametrize("grid", [MDAV, []])
 def test_a_miss_names_the_default_limit_and_json_has_it(folder, grid):
     words = ["recommend", "data.csv", "-o", "r.csv", "--max-risk", "linkage=0.01", "--json", *MDAV]

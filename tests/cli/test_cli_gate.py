@@ -16,12 +16,7 @@ ONE = [
     "data.csv",
     "masked.csv",
     *ROLES,
-    "--metrics",
-    "brmae",
-    "--made-by",
-    "mdav",
-    "--set",
-    "k=4",
+    *("--metrics", "brmae", "--made-by", "mdav", "--set", "k=4"),
 ]
 
 

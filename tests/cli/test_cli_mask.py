@@ -15,6 +15,8 @@ from command import ROLES, contents, good, put, put_survey, run, said
 from sdckit.io.files import read
 from sdckit.metrics.publishable import public_evaluation
 
+pytestmark = pytest.mark.usefixtures("survey")
+
 SEED = "918273645"
 
 
@@ -118,8 +120,7 @@ def test_figures_are_those_of_the_written_file(tmp_path, survey, method):
     assert_frame_equal(pl.read_csv(io.StringIO(again), schema=expected.table.schema), expected.table)
 
 
-def test_another_process_prints_and_writes_the_same(tmp_path, survey):
-    assert survey.height
+def test_another_process_prints_and_writes_the_same(tmp_path):
     words = ["mask", "data.csv", "--method", "noise", "--seed", SEED, *ROLES, "-o"]
     apart, here = run(tmp_path, *words, "a.csv"), good(tmp_path, *words, "b.csv")
     assert apart.returncode == 0
@@ -130,8 +131,7 @@ def test_another_process_prints_and_writes_the_same(tmp_path, survey):
 
 
 @pytest.mark.parametrize("method", ["mdav", "noise"])
-def test_without_measures_the_same_file_is_written(tmp_path, survey, monkeypatch, method):
-    assert survey.height
+def test_without_measures_the_same_file_is_written(tmp_path, monkeypatch, method):
     words = ["mask", "data.csv", "--method", method, "--seed", SEED, *ROLES, "--by", "region", "-o"]
     measured = good(tmp_path, *words, "a.csv")
     monkeypatch.setattr("sdckit.selection.release.evaluate_pair", None)  # calling it would fail
@@ -154,8 +154,7 @@ def test_quiet_prints_nothing(tmp_path, survey):
     assert survey.height == read(tmp_path / "out.csv").frame.height
 
 
-def test_seeds_repeat_and_never_show(tmp_path, survey):
-    assert survey.height
+def test_seeds_repeat_and_never_show(tmp_path):
     words = ["mask", "data.csv", "--method", "rank_swap", "--set", "p=0.3", *ROLES]
     printed = ""
     for name, more in {"a": ["--seed", SEED], "b": ["--seed", SEED, "--json"], "c": []}.items():
@@ -223,8 +222,7 @@ def test_a_name_with_blanks_around_it_can_be_given(tmp_path, name):
     assert "masked: b;" in good(tmp_path, *words[:-1], "--weights", "w ", "--key", " k").stdout
 
 
-def test_a_note_tells_what_was_masked_and_what_was_not(tmp_path, survey):
-    assert survey.height
+def test_a_note_tells_what_was_masked_and_what_was_not(tmp_path):
     words = ["mask", "data.csv", "-o", "out.csv", "--method", "noise", "--overwrite"]
     expected = "masked: income, age, rooms; not masked: id, grade, region, weight"
     assert f"note: {expected}\n" in good(tmp_path, *words, *ROLES).stdout

@@ -30,6 +30,8 @@ from sdckit.io.files import read
 from sdckit.selection import release as releasing
 from secret_bytes import drawn_from
 
+pytestmark = pytest.mark.usefixtures("survey")
+
 SEED = 918273645
 GRIDS = {
     "mdav": ["--grid", "mdav.k=2:12"],
@@ -110,8 +112,7 @@ def test_the_file_meets_its_limits_when_measured_by_evaluate(tmp_path, survey, m
     assert sorted(contents(tmp_path)) == ["data.csv", "order.csv", "out.csv"]
 
 
-def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
-    assert survey.height
+def test_the_figures_are_those_of_the_written_file(tmp_path):
     done = good(tmp_path, *words(*GRIDS["noise"], *ORDER, "--json", "--decimals", "0"))
     printed = json.loads(done.stdout)
     choice = printed["choice"]
@@ -137,11 +138,7 @@ def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
 def test_the_command_finds_what_python_finds(tmp_path, survey):
     with drawn_from(SEED):
         done = good(tmp_path, *words(*ALL))
-    plan = {
-        "mdav": {"k": "2:12"},
-        "noise": {"percent": "10:200:10"},
-        "rank_swap": {"p": "0.05:0.6:0.05"},
-    }
+    plan = {"mdav": {"k": "2:12"}, "noise": {"percent": "10:200:10"}, "rank_swap": {"p": "0.05:0.6:0.05"}}
     with drawn_from(SEED):
         choice = sdc.Microdata(
             survey, columns=["income", "age", "rent"], key="id", weights="weight", unknown="weight"
@@ -152,32 +149,7 @@ def test_the_command_finds_what_python_finds(tmp_path, survey):
     assert f"{choice.maskings} maskings were measured" in done.stdout
 
 
-def test_strata_are_masked_and_measured_apart(tmp_path, survey):
-    done = good(tmp_path, *words(*GRIDS["mdav"], *ORDER, "--by", "region", "--decimals", "none", "--json"))
-    masked = read(tmp_path / "out.csv").frame
-    for region in ("nord", "süd"):
-        means = [part.filter(region=region)["income"].mean() for part in (survey, masked)]
-        assert means[0] == pytest.approx(means[1])
-    strata = {row["stratum"] for row in json.loads(done.stdout)["table"]}
-    assert strata == {"all", "nord", "süd"}
-    assert evaluated(tmp_path, "dbrl", "--by", "region") <= 0.3
-
-
-def test_codes_of_missing_cells_stay(tmp_path, survey):
-    frame = survey.with_columns(
-        age=pl.when(pl.arange(90) % 8 == 0).then(-9).otherwise("age"),
-        rent=pl.when(pl.arange(90) % 9 == 0).then(pl.lit("NA")).otherwise(pl.col("rent").cast(str)),
-    )
-    put(tmp_path, "data.csv", frame.write_csv())
-    good(tmp_path, *words(*GRIDS["noise"], *ORDER, "--na", "-9", "--na", "NA"))
-    rows = read(tmp_path / "order.csv").frame["original_row"].to_numpy() - 1
-    masked, frame = pl.read_csv(tmp_path / "out.csv", infer_schema=False), frame[rows]
-    assert ((masked["age"] == "-9") == (frame["age"] == -9)).all()
-    assert ((masked["rent"] == "NA") == (frame["rent"] == "NA")).all()
-
-
-def test_quiet_prints_nothing_and_the_same_entropy_repeats(tmp_path, survey):
-    assert survey.height
+def test_quiet_prints_nothing_and_the_same_entropy_repeats(tmp_path):
     for name in ("a.csv", "b.csv"):
         with drawn_from(SEED):
             done = good(tmp_path, *words("--quiet", *GRIDS["noise"], output=name))
@@ -187,15 +159,7 @@ def test_quiet_prints_nothing_and_the_same_entropy_repeats(tmp_path, survey):
     assert files["a.csv"] == files["b.csv"]
 
 
-def test_csv_is_the_table_and_nothing_else(tmp_path, survey):
-    assert survey.height
-    done = good(tmp_path, *words(*GRIDS["mdav"], "--csv"))
-    table = pl.read_csv(io.StringIO(done.stdout))
-    assert "linkage" in table["metric"].to_list()
-
-
-def test_a_loss_and_a_risk_that_are_no_defaults(tmp_path, survey):
-    assert survey.height
+def test_a_loss_and_a_risk_that_are_no_defaults(tmp_path):
     given = words(*GRIDS["noise"], "--minimise", "il_variables", "--json", limits=["rmdid=0.9"])
     done = good(tmp_path, *given)
     metrics = {row["metric"] for row in json.loads(done.stdout)["table"]}
@@ -218,23 +182,11 @@ def test_overwrite_replaces_and_nothing_else_does(tmp_path, survey, suffix):
     assert read(tmp_path / f"out.{suffix}").frame.height == 90
 
 
-def test_the_report_is_written_where_it_is_asked_for(tmp_path, survey):
-    assert survey.height
-    done = good(tmp_path, *words(*ALL, "--report", "r.html", limits=["linkage=0.3"]))
-    page = (tmp_path / "r.html").read_text()
-    for word in ("A release of data.csv", "What binds", "maskings", "versions", "linkage", "heat"):
-        assert word in page, word
-    assert "note: wrote out.csv\nnote: wrote r.html\nnote: recorded as release " in done.stdout
-    points = len(re.findall(r"<tr", page.split('id="points"')[1].split("</table>")[0])) - 1
-    assert points >= 10
-
-
 # --- nothing meets the limits ---
 
 
 @pytest.mark.parametrize("more", [[], ["--overwrite"], ["--quiet"], ["--json"]])
-def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, survey, more):
-    assert survey.height
+def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, more):
     if more == ["--overwrite"]:
         put(tmp_path, "out.csv", "precious")
         put(tmp_path, "r.html", "precious")
@@ -252,9 +204,8 @@ def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, survey, 
     assert contents(tmp_path) == before
 
 
-def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
+def test_draws_that_miss_leave_no_file(tmp_path, monkeypatch):
     """Every draw misses: rounding to tens, say, or bad luck; here by decree."""
-    assert survey.height
     seen = []
 
     def refuse(limits, result):
@@ -275,8 +226,7 @@ def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
     assert contents(tmp_path) == before
 
 
-def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, survey, monkeypatch):
-    assert survey.height
+def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, monkeypatch):
     require, seen = releasing.require_limits, []
 
     def fussy(limits, result):
@@ -317,19 +267,6 @@ def test_ctrl_c_leaves_no_file(tmp_path):
     assert process.returncode == 130
     assert output == ""
     assert errors.splitlines()[-1] == "stopped: interrupted; no unfinished file is left"
-    assert contents(tmp_path) == before
-
-
-@pytest.mark.parametrize("more", [[], ["--overwrite"]])
-def test_a_full_disk_is_one_line(tmp_path, survey, more):
-    assert survey.height
-    if more:
-        put(tmp_path, "out.csv", "precious")
-    before = contents(tmp_path)
-    with full_disk():
-        done = run_here(tmp_path, *words(*GRIDS["mdav"], "--report", "r.html", *more))
-    assert done.returncode == 2, done.stderr
-    assert re.fullmatch(r"error: could not write 'out.csv': file too large; raise .*\n", done.stderr)
     assert contents(tmp_path) == before
 
 

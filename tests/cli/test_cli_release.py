@@ -17,6 +17,8 @@ from sdckit.io.files import read
 from secret_bytes import drawn_from
 from stat_data import MAKERS, raw
 
+pytestmark = pytest.mark.usefixtures("cells")
+
 N = 60
 HEADER = "id,code,amount,note,income,age,gone"
 ROLES = ["--key", "id", "--drop", "gone", "--columns", "income,age", "--unknown", "code,amount,note"]
@@ -129,8 +131,7 @@ def test_labels_of_units_are_not_handed_out(tmp_path):
 
 @pytest.mark.parametrize("command", WRITERS)
 @pytest.mark.parametrize("name", ["order.csv", "order.parquet"])
-def test_evaluate_prints_the_figures_of_the_release(tmp_path, cells, command, name):
-    assert cells
+def test_evaluate_prints_the_figures_of_the_release(tmp_path, command, name):
     more = ["--na", "NA", "--json"]
     made = json.loads(good(tmp_path, *WRITERS[command], "--crosswalk", name, *more).stdout)
     known = ["noise"]
@@ -153,8 +154,7 @@ def test_records_follow_the_original(tmp_path, cells):
     assert read(tmp_path / "a.csv").frame["id"].to_list() == [row[0] for row in cells]
 
 
-def test_each_of_several_files_has_its_crosswalk(tmp_path, cells):
-    assert cells
+def test_each_of_several_files_has_its_crosswalk(tmp_path):
     tables = []
     for name in ("a", "b"):
         words = [word.replace("out.csv", f"{name}.csv") for word in RELEASE]
@@ -167,8 +167,7 @@ def test_each_of_several_files_has_its_crosswalk(tmp_path, cells):
     assert [found[name]["table"] for name in ("a.csv", "b.csv")] == tables
 
 
-def test_the_same_entropy_gives_the_same_files_again(tmp_path, cells):
-    assert cells
+def test_the_same_entropy_gives_the_same_files_again(tmp_path):
     found = []
     for number in (1, 1, 2):
         with drawn_from(number):
@@ -179,8 +178,7 @@ def test_the_same_entropy_gives_the_same_files_again(tmp_path, cells):
 
 
 @pytest.mark.parametrize("command", WRITERS)
-def test_a_seed_is_refused(tmp_path, cells, command):
-    assert cells
+def test_a_seed_is_refused(tmp_path, command):
     before = contents(tmp_path)
     done = run_here(tmp_path, *WRITERS[command], "--seed", "12345")
     assert (done.returncode, contents(tmp_path)) == (2, before)
@@ -190,8 +188,7 @@ def test_a_seed_is_refused(tmp_path, cells, command):
     )
 
 
-def test_a_working_copy_with_a_seed_is_not_for_publication(tmp_path, cells):
-    assert cells
+def test_a_working_copy_with_a_seed_is_not_for_publication(tmp_path):
     done = good(tmp_path, *MASK, "--na", "NA", "--seed", "3")
     assert (
         "warning: the masking follows from --seed, which is found by trying: the file is not for"
@@ -221,8 +218,7 @@ def umask(mode):
 @pytest.mark.parametrize("mode", [0, 0o022, 0o777])
 @pytest.mark.parametrize("name", ["order.csv", "order.parquet"])
 @pytest.mark.parametrize("old", [False, True])
-def test_the_crosswalk_is_for_its_owner_alone(tmp_path, cells, monkeypatch, mode, name, old):
-    assert cells
+def test_the_crosswalk_is_for_its_owner_alone(tmp_path, monkeypatch, mode, name, old):
     if old:
         put(tmp_path, name, "precious").chmod(0o666)
     seen, write = [], crosswalk.write_draft
@@ -243,16 +239,14 @@ def test_the_crosswalk_is_for_its_owner_alone(tmp_path, cells, monkeypatch, mode
     assert read(tmp_path / name).frame.columns == ["published_row", "original_row", "id"]
 
 
-def test_a_warning_is_not_hushed(tmp_path, cells):
-    assert cells
+def test_a_warning_is_not_hushed(tmp_path):
     done = good(tmp_path, *RELEASE, *ORDER, "--na", "NA", "-q")
     assert "keep it secret" in done.stderr
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize("command", WRITERS)
-def test_a_crosswalk_that_exists_is_never_replaced_unasked(tmp_path, cells, command):
-    assert cells
+def test_a_crosswalk_that_exists_is_never_replaced_unasked(tmp_path, command):
     put(tmp_path, "order.csv", "precious")
     before = contents(tmp_path)
     done = run_here(tmp_path, *WRITERS[command], *ORDER)
@@ -295,8 +289,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_options_that_make_no_sense_are_refused(tmp_path, cells, text):
-    assert cells
+def test_options_that_make_no_sense_are_refused(tmp_path, text):
     before = contents(tmp_path)
     done = run_here(tmp_path, *REFUSED[text])
     assert (done.returncode, done.stdout) == (2, "")
@@ -315,8 +308,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_crosswalk_of_another_file_is_refused(tmp_path, cells, text):
-    assert cells
+def test_a_crosswalk_of_another_file_is_refused(tmp_path, text):
     good(tmp_path, *RELEASE, *ORDER, "--na", "NA")
     WRONG[text](read(tmp_path / "order.csv").frame).write_csv(tmp_path / "order.csv")
     done = run_here(tmp_path, "evaluate", "data.csv", "out.csv", *ROLES, *ORDER, "--na", "NA")
@@ -329,8 +321,7 @@ def test_a_crosswalk_of_another_file_is_refused(tmp_path, cells, text):
 
 @pytest.mark.parametrize("command", WRITERS)
 @pytest.mark.parametrize("old", [False, True])
-def test_a_full_disk_leaves_neither_file(tmp_path, cells, command, old):
-    assert cells
+def test_a_full_disk_leaves_neither_file(tmp_path, command, old):
     for name in ("out.csv", "order.csv") if old else ():
         put(tmp_path, name, "precious")
     before = contents(tmp_path)
@@ -344,9 +335,8 @@ def test_a_full_disk_leaves_neither_file(tmp_path, cells, command, old):
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 @pytest.mark.parametrize("failing", ["order.csv", "out.csv"])
-def test_what_fails_at_the_last_step_leaves_neither_file(tmp_path, cells, monkeypatch, error, failing):
+def test_what_fails_at_the_last_step_leaves_neither_file(tmp_path, monkeypatch, error, failing):
     """The crosswalk gets its name first; if the release gets none, the crosswalk goes again."""
-    assert cells
     before, move = contents(tmp_path), atomic._move_to_target  # noqa: SLF001 - the last step
 
     def fail(temporary, target, path, *, overwrite):

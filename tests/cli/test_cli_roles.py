@@ -68,16 +68,8 @@ def test_plain_masking_and_sweeps_warn_of_undecided_columns(folder, quiet):
 
 def test_decided_columns_raise_no_warning(folder):
     settled = [
-        "--key",
-        "id",
-        "--unit",
-        " hhid",
-        "--untouched",
-        "sex,region",
-        "--untouched",
-        "w",
-        "--drop",
-        "street",
+        *("--key", "id", "--unit", " hhid", "--untouched", "sex,region"),
+        *("--untouched", "w", "--drop", "street"),
     ]
     done = good(folder, *mask(*settled, *OPTIONS))
     assert warned(done) == []
@@ -122,10 +114,7 @@ ROLES = ["--untouched", "id,sex,street,w", "--unit", " hhid", "--metrics", "mae"
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (
-            lambda _: survey(),
-            "the masked file is identical to the original in every compared column; mask",
-        ),
+        (lambda _: survey(), "the masked file is identical to the original in every compared column; mask"),
         (
             lambda frame: frame.with_columns(survey()["income"]),
             "more than half of the cells are as in the original: 'income'; mask more strongly",
@@ -185,26 +174,12 @@ k = [3, 5]
     )
     given = [
         *OPTIONS,
-        "--key",
-        "id",
-        "--unit",
-        " hhid",
-        "--by",
-        "region",
-        "--weights",
-        "w",
-        "--untouched",
-        "sex",
+        *("--key", "id", "--unit", " hhid", "--by", "region"),
+        *("--weights", "w", "--untouched", "sex"),
     ]
     given += [
-        "--drop",
-        "street",
-        "--unknown",
-        "w",
-        "--known",
-        "sex,region,income",
-        "--confidential",
-        "savings",
+        *("--drop", "street", "--unknown", "w", "--known", "sex,region,income"),
+        *("--confidential", "savings"),
     ]
     given += ["--na", "-9", "--metrics", "brmae,linkage", "--grid", "mdav.k=3,5"]
     plan = good(

@@ -62,15 +62,7 @@ def test_the_file_that_is_written_meets_all_scenarios(folder):
 
 
 def test_no_file_is_written_that_misses_a_scenario(folder):
-    words = [
-        "recommend",
-        "data.csv",
-        *ROLES,
-        "--grid",
-        "mdav.k=8",
-        "--max-risk",
-        "linkage=0.3",
-    ]
+    words = ["recommend", "data.csv", *ROLES, "--grid", "mdav.k=8", "--max-risk", "linkage=0.3"]
     good(folder, *words, "-o", "plain.csv")
     found = run_here(folder, *words, "-o", "out.csv", "--scenario", "press=income,sex:linkage=0.03")
     assert found.returncode == 1

@@ -14,6 +14,8 @@ from command import contents, good, put, put_survey, run_here
 from sdckit.selection.task import Task
 from sweeps import frame, swept
 
+pytestmark = pytest.mark.usefixtures("survey")
+
 ROLES = ["--key", "id", "--weights", "weight", "--by", "region"]
 SMALL = ["--grid", "mdav.k=2:4", "--grid", "noise.percent=10,50", "--columns", "income,age", "--workers", "1"]
 SMALL += ["--key", "id"]
@@ -50,8 +52,7 @@ def test_a_sweep_leaves_table_summary_picture_and_a_private_folder(tmp_path, sur
     assert root.tag.endswith("svg")
 
 
-def test_a_report_may_lie_in_the_folder_that_the_sweep_makes(tmp_path, survey):
-    assert survey.height
+def test_a_report_may_lie_in_the_folder_that_the_sweep_makes(tmp_path):
     given = [*SMALL, "--report", "out/report.html"]
     done = sweep(tmp_path, *given)
     assert done.stdout.endswith("out/sweep.svg, out/report.html\n")
@@ -65,16 +66,14 @@ def test_a_report_may_lie_in_the_folder_that_the_sweep_makes(tmp_path, survey):
 
 
 @pytest.mark.parametrize("more", [["--columns", "nope"], ["--grid", "mdav.k=99"]])
-def test_a_refused_sweep_makes_no_folder_for_its_report(tmp_path, survey, more):
-    assert survey.height
+def test_a_refused_sweep_makes_no_folder_for_its_report(tmp_path, more):
     before = contents(tmp_path)
     done = run_here(tmp_path, "sweep", "data.csv", "-o", "out", "--report", "out/report.html", *more)
     assert (done.returncode, done.stdout) == (2, "")
     assert contents(tmp_path) == before
 
 
-def test_the_table_for_people_shows_both_ends_of_each_grid(tmp_path, survey):
-    assert survey.height
+def test_the_table_for_people_shows_both_ends_of_each_grid(tmp_path):
     done = sweep(tmp_path, *SMALL, "--grid", "rank_swap.p=0.1", "--metrics", "brmae,il1")
     rows = [line.split() for line in done.stdout.splitlines()]
     shown = [row[:2] for row in rows if row and row[0] in {"mdav", "noise", "rank_swap"}]
@@ -93,14 +92,8 @@ def test_the_table_for_people_shows_both_ends_of_each_grid(tmp_path, survey):
 def test_every_option_means_what_it_means_in_python(tmp_path, survey):
     words = ["--grid", "rank_swap.p=0.1:0.3:0.1", "--grid", "rank_swap.tails=0.05", "--replications", "2"]
     words += [
-        "--draws",
-        "fresh",
-        "--variables",
-        "--detail",
-        "--metrics",
-        "brmae,il1:zeros=drop",
-        "--seed",
-        "3",
+        *("--draws", "fresh", "--variables", "--detail", "--metrics", "brmae,il1:zeros=drop"),
+        *("--seed", "3"),
     ]
     sweep(tmp_path, *words, *ROLES, "--missing", "penalise", "--format", "csv")
     expected = (
@@ -122,8 +115,7 @@ def test_every_option_means_what_it_means_in_python(tmp_path, survey):
     assert_frame_equal(found, expected, check_exact=True)
 
 
-def test_a_file_is_a_plan_and_the_command_line_has_the_last_word(tmp_path, survey):
-    assert survey.height
+def test_a_file_is_a_plan_and_the_command_line_has_the_last_word(tmp_path):
     put(
         tmp_path,
         "plan.toml",
@@ -144,8 +136,7 @@ def test_a_file_is_a_plan_and_the_command_line_has_the_last_word(tmp_path, surve
     assert tables["out"].height == 3 * 2
 
 
-def test_settings_that_are_no_numbers_have_a_picture_too(tmp_path, survey):
-    assert survey.height
+def test_settings_that_are_no_numbers_have_a_picture_too(tmp_path):
     done = sweep(tmp_path, "--grid", "rank_swap.start=lowest,highest", "--columns", "income")
     assert done.stdout.endswith("wrote out/sweep.parquet, out/summary.csv, out/sweep.svg\n")
     picture = (tmp_path / "out" / "sweep.svg").read_text()
@@ -153,8 +144,7 @@ def test_settings_that_are_no_numbers_have_a_picture_too(tmp_path, survey):
 
 
 @pytest.mark.parametrize("seed", [["--seed", str(SEED)], []])
-def test_the_seed_stays_in_the_private_folder(tmp_path, survey, seed):
-    assert survey.height
+def test_the_seed_stays_in_the_private_folder(tmp_path, seed):
     done = sweep(tmp_path, *SMALL, *seed, "--format", "csv")
     private = tmp_path / "out" / "private"
     entropy = json.loads((private / "sweep.json").read_text())["entropy"]
@@ -178,8 +168,7 @@ def measured(monkeypatch):
     return found
 
 
-def test_the_same_command_measures_nothing_again_and_overwrite_everything(tmp_path, survey, measured):
-    assert survey.height
+def test_the_same_command_measures_nothing_again_and_overwrite_everything(tmp_path, measured):
     sweep(tmp_path, *SMALL)
     assert len(measured) == 5
     first = contents(tmp_path)
@@ -203,17 +192,7 @@ def test_warnings_and_notes_reach_the_reader(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-def test_help_documents_the_options(tmp_path):
-    text = good(tmp_path, "sweep", "--help").stdout
-    own = "output grid plan replications draws variables detail workers format overwrite quiet"
-    shared = "columns key weights by na metrics ties missing seed delimiter decimal-comma encoding"
-    for option in f"{own} {shared}".split():
-        assert re.search(rf"--{option}\b.*?  +\S", text, re.DOTALL), option
-    assert "Examples:\n    sdckit sweep" in text
-
-
-def test_a_folder_is_not_ours_for_its_name_alone(tmp_path, survey):
-    assert survey.height
+def test_a_folder_is_not_ours_for_its_name_alone(tmp_path):
     put(tmp_path, "out/private/notes.txt", "mine")
     put(tmp_path, "out/summary.csv", "precious")
     done = run_here(tmp_path, "sweep", "data.csv", "-o", "out", *SMALL)
@@ -221,8 +200,7 @@ def test_a_folder_is_not_ours_for_its_name_alone(tmp_path, survey):
     assert (tmp_path / "out" / "summary.csv").read_text() == "precious"
 
 
-def test_the_input_is_never_replaced_by_a_result(tmp_path, survey):
-    assert survey.height
+def test_the_input_is_never_replaced_by_a_result(tmp_path):
     assert sweep(tmp_path, *SMALL, "--format", "csv").returncode == 0
     table = (tmp_path / "out" / "sweep.csv").read_bytes()
     words = ["sweep", "out/sweep.csv", "-o", "out", "--overwrite", "--columns", "value", "--grid", "mdav.k=2"]
@@ -232,8 +210,7 @@ def test_the_input_is_never_replaced_by_a_result(tmp_path, survey):
     assert (tmp_path / "out" / "sweep.csv").read_bytes() == table
 
 
-def test_a_table_in_another_format_does_not_stay_behind(tmp_path, survey, measured):
-    assert survey.height
+def test_a_table_in_another_format_does_not_stay_behind(tmp_path, measured):
     sweep(tmp_path, *SMALL)
     table = pl.read_parquet(tmp_path / "out" / "sweep.parquet")
     sweep(tmp_path, *SMALL, "--format", "csv")

@@ -82,16 +82,8 @@ def test_a_long_error_is_cut_and_keeps_what_to_do(tmp_path):
 def test_a_sweep_writes_all_of_its_files_or_none(tmp_path, monkeypatch):
     put_survey(tmp_path)
     words = [
-        "sweep",
-        "data.csv",
-        "-o",
-        "out",
-        "--grid",
-        "mdav.k=3:4",
-        "--columns",
-        "income,age",
-        "--workers",
-        "1",
+        *("sweep", "data.csv", "-o", "out", "--grid", "mdav.k=3:4"),
+        *("--columns", "income,age", "--workers", "1"),
     ]
     monkeypatch.setattr(charts, "svg", lambda _: "x" * 3 * 2**20)
     with full_disk(2**20):  # takes the tables, and not the chart

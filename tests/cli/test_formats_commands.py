@@ -85,15 +85,9 @@ def test_a_sheet_is_kept_in_job_and_record(tmp_path):
     put(tmp_path, ".xlsx")
     good(
         tmp_path,
-        "mask",
-        "data.xlsx",
-        "-o",
-        "out.csv.gz",
+        *("mask", "data.xlsx", "-o", "out.csv.gz"),
         *RELEASE,
-        "--table",
-        "Data",
-        "--save-job",
-        "job.toml",
+        *("--table", "Data", "--save-job", "job.toml"),
     )
     assert 'table = "Data"' in (tmp_path / "job.toml").read_text()
     (entry,) = (tmp_path / "record").glob("*/release.json")

@@ -76,12 +76,3 @@ def test_every_broken_promise_is_found(tmp_path, monkeypatch, broken, text):
     monkeypatch.setattr(fuzz, "main", main)
     _, found = fuzz.broken_promises(CASE, tmp_path)
     assert any(text in line for line in found), found
-
-
-def test_failures_are_printed_with_what_repeats_them(capsys):
-    answers = [("input:3", ["mask", "\x1b"], 2, ["left o.csv"]), ("odd:1", [], 0, [])]
-    assert fuzz.report(9, answers, 60.0) == 1
-    printed = capsys.readouterr().out
-    assert "repeat: python tools/fuzz.py --seed 9 --only input:3" in printed
-    assert "2 cases, 1 failures (1 ended with 2, 1 ended with 0)" in printed
-    assert "\x1b" not in printed

@@ -66,12 +66,6 @@ def test_a_command_builds_one_original_and_reads_each_file_once(tmp_path, counte
     assert set(counted.often) == {1}
 
 
-def test_a_search_with_rules_and_codes_reads_the_file_once(tmp_path, counted):
-    good(tmp_path, *COMMANDS["recommend"], *ROLES, *LAST, "--report", "r.html")
-    assert (counted.originals, counted.tables) == (1, 2)
-    assert sorted(counted.often)[-4:] == [1, 2, 2, 2], "only released variables twice: their missing codes"
-
-
 def test_strata_are_built_once_for_search_and_release(tmp_path, counted):
     good(tmp_path, *COMMANDS["recommend"], *ROLES, "--by", "region", "--report", "r.html")
     assert counted.originals == 1 + 3  # the file and its strata
@@ -81,9 +75,3 @@ def test_strata_are_built_once_for_search_and_release(tmp_path, counted):
 def test_a_sweep_builds_one_original(tmp_path, counted):
     good(tmp_path, "sweep", "data.csv", "-o", "out", "--grid", "mdav.k=3:5", *ROLES, "--report", "r.html")
     assert (counted.originals, counted.tables, set(counted.often)) == (1, 1, {1})
-
-
-def test_several_masked_files_share_one_original(tmp_path, counted):
-    put(tmp_path, "other.csv", (tmp_path / "masked.csv").read_bytes())
-    good(tmp_path, "evaluate", "data.csv", "masked.csv", "other.csv", *ROLES)
-    assert (counted.originals, counted.tables, set(counted.often)) == (1, 3, {1})

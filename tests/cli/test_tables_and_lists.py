@@ -43,13 +43,6 @@ def test_text_is_wrapped_and_numbers_are_whole(monkeypatch, capsys):
     assert "for no reason" in shown
 
 
-def test_an_example_that_goes_on_is_the_same_command(tmp_path):
-    narrow, wide = (good(tmp_path, "mask", "--help", COLUMNS=str(n)).stdout for n in (60, 80))
-    examples = [re.sub(r" \\\n\s+", " ", text.partition("Examples:")[2]) for text in (narrow, wide)]
-    assert examples[0] == examples[1]
-    assert narrow.count("\\\n") > wide.count("\\\n") > 0
-
-
 @pytest.mark.parametrize(("name", "records"), [("methods", sdc.METHODS), ("metrics", sdc.METRICS)])
 def test_lists_have_one_line_for_each(tmp_path, name, records):
     for columns in (80, 120):
@@ -58,16 +51,6 @@ def test_lists_have_one_line_for_each(tmp_path, name, records):
         assert lines[-2:] == ["", f"sdckit {name} NAME shows one in full"]
         assert max(map(len, lines)) <= columns
     assert width(good(tmp_path, name, COLUMNS="60")) <= 60
-
-
-def test_one_in_full(tmp_path):
-    method, metric = sdc.METHODS["rank_swap"], sdc.METRICS["il1"]
-    shown = " ".join(good(tmp_path, "methods", "rank_swap").stdout.split())
-    for text in (method.title, method.summary, method.reference, *method.keeps, *method.defaults()):
-        assert text in shown
-    shown = " ".join(good(tmp_path, "metrics", "il1").stdout.split())
-    for text in (metric.title, metric.summary, metric.reference, "zeros=keep", "il1:zeros=drop"):
-        assert text in shown
 
 
 @pytest.mark.parametrize(

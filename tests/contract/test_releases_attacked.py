@@ -53,7 +53,7 @@ def test_a_recommended_release_meets_its_limit_against_the_slow_intruder(name):
     release = choice.release(entropy=entropy(2))
     slow = attacked(mixed.data, release.data, release.rows, release.disclosure, mixed.roles)
     nearest = "linkage:attacks=nearest"
-    again = sdc.evaluate(sdc.Microdata(mixed.data, **mixed.roles), release, metrics=nearest)
+    again = sdc.Microdata(mixed.data, **mixed.roles).evaluate(release, metrics=nearest)
     assert slow <= again[nearest] + 1e-9
     assert slow - LUCK <= release.evaluation["linkage"] + 1e-9 <= LIMIT + 2e-9
 

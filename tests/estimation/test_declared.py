@@ -13,19 +13,10 @@ from sdckit.selection.plan import runs_of, settings_of
 from sdckit.selection.points import Conditions
 from sdckit.selection.task import make_task
 
-TEXTS = [
-    "total(sales) by town, size",
-    "median(sales)",
-    "share(sales > 100)",
-    "model: log(costs) ~ log(sales) + town",
-]
-ROLES = {
-    "columns": ["sales", "costs"],
-    "key": "id",
-    "weights": "weight",
-    "untouched": ["town", "size"],
-    "unknown": "weight",
-}
+TEXTS = ["total(sales) by town, size", "median(sales)", "share(sales > 100)"]
+TEXTS += ["model: log(costs) ~ log(sales) + town"]
+ROLES = {"columns": ["sales", "costs"], "key": "id", "weights": "weight", "unknown": "weight"}
+ROLES |= {"untouched": ["town", "size"]}
 
 
 @pytest.fixture(scope="module")
@@ -159,14 +150,11 @@ def test_a_search_keeps_limits_on_losses_and_finds_the_smaller_loss(data):
     ("options", "said"),
     [
         ({"estimates": "total(sale)"}, "unknown column 'sale'"),
-        ({"estimates": "sum(sales)"}, "unknown function of an estimate 'sum'"),
         ({"estimates": "mean(sales) by id"}, "needs column 'id', which is not published"),
         (
             {"estimates": "mean(sales) by town", "drop": "town", "untouched": "size"},
             "needs column 'town', which is not published",
         ),
-        ({"estimates": "mean(town)"}, "column 'town' is not numeric"),
-        ({"estimates": "model: sales ~ 0"}, "has no term; "),
         ({"estimates": "model: sales ~ C(sales):C(weight)"}, "terms and at most 2,000 are fitted"),
         ({"estimates": "model: sales ~ log(weight, sales)"}, "cannot be read at ','"),
         ({"estimates": "model: sales ~ poly(weight, (99))"}, "cannot be read at ','"),

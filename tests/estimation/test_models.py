@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.estimation.models import cross, times, triangle
 from surveys import DESIGN, survey
 
 
@@ -73,20 +72,6 @@ def test_records_whose_terms_have_no_value_are_left_out(data):
     assert set(found["records_original"]) == {kept.height}
     slope = np.polyfit(np.log(kept["x"].to_numpy()), kept["spending"].to_numpy(), 1)[0]
     assert found["original"][1] == pytest.approx(slope)
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (8192, 1), (8193, 1), (2100, 4), (700, 90), (40_000, 3)])
-def test_blocks_of_rows_give_the_products_and_triangle_of_the_whole(shape):
-    rng = np.random.default_rng(6)
-    matrix, other = rng.normal(size=shape), rng.normal(size=(shape[1], 2))
-    np.testing.assert_allclose(times(matrix, other), np.einsum("ij,jk->ik", matrix, other), atol=1e-12)
-    np.testing.assert_allclose(times(matrix, other[:, 0]), times(matrix, other)[:, 0], atol=1e-12)
-    whole = np.einsum("ij,ik->jk", matrix, matrix)
-    np.testing.assert_allclose(cross(matrix, matrix), whole, rtol=1e-10, atol=1e-9)
-    upper = triangle(matrix)
-    assert upper.shape == (shape[1], shape[1])
-    assert not np.tril(upper, -1).any()
-    np.testing.assert_allclose(upper.T @ upper, whole, rtol=1e-10, atol=1e-9)
 
 
 def test_a_column_has_classes_only_in_the_models_that_say_so(data):

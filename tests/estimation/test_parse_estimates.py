@@ -7,14 +7,7 @@ import sdckit as sdc
 from cases import each
 from sdckit.estimation.parse import parse_estimate, parse_estimates
 
-DATA = pl.DataFrame(
-    {
-        "turnover": [1.0, 2.0, 4.0, 3.0],
-        "net pay": [1, 2, 2, 5],
-        "sector": ["a", "b", "a", "b"],
-        "y": [0, 1, 1, 0],
-    }
-)
+DATA = pl.DataFrame({"turnover": [1.0, 2.0, 4.0, 3.0], "sector": ["a", "b", "a", "b"], "y": [0, 1, 1, 0]})
 NORMAL = {
     "total( turnover )by sector": "total(turnover) by sector",
     "median(`net pay`) by sector,  size": "median(`net pay`) by sector, size",
@@ -30,7 +23,6 @@ NORMAL = {
 BAD = {
     "totl(turnover)": "unknown function of an estimate 'totl' (did you mean 'total'?)",
     "total(turnovr)": "unknown column 'turnovr' (did you mean 'turnover'?)",
-    "total(turnover) by sectr": "unknown column 'sectr' (did you mean 'sector'?)",
     "mean(sector)": "column 'sector' is not numeric but text",
     "share(sector > 3)": "column 'sector' is not numeric but text",
     "share(sector > 'a')": "orders texts; compare them by = or !=",
@@ -38,8 +30,6 @@ BAD = {
     "ratio(turnover)": "ratio takes two columns",
     "mean(turnover, y)": "mean takes a column",
     "quantile(turnover, 1.5)": "quantile takes a column and a share between 0 and 1",
-    "quantile(turnover)": "quantile takes a column and a share between 0 and 1",
-    "turnover": "unknown function of an estimate 'turnover'",
     "": "cannot be read to its end",
     "mean turnover": "cannot be read at 'turnover'",
     "mean(turnover) by": "cannot be read at 'by'",
@@ -47,8 +37,6 @@ BAD = {
     "mean(turnover; y)": "cannot be read at '; y)'",
     "modl: y ~ turnover": "unknown kind of model 'modl' (did you mean 'model'?)",
     "model: y": "has no response and terms",
-    "model: y ~ turnover ~ y": "has no response and terms",
-    "model: y ~ turnver": "unknown column 'turnver' (did you mean 'turnover'?)",
     "model: y ~ sin(turnover)": "unknown function of a model 'sin'",
     "model: y ~ (turnover": "cannot be read to its end",
     "model: y ~ turnover)": "cannot be read at ')'",

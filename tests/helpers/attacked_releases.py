@@ -65,10 +65,10 @@ def frame(values):
     return pl.DataFrame(values, schema=list(NAMES[: values.shape[1]]))
 
 
-def linkage(original, masked, method, parameters, metric="linkage", **roles):
+def linkage(original, masked, method, parameters, metric="linkage", *, together=False, **roles):
     """Measure a file as a user does who names the method."""
     return sdc.Microdata(original, **roles).evaluate(
-        masked, made_by=sdc.Method(method, **parameters), metrics=[metric]
+        masked, made_by=sdc.Method(method, **parameters), metrics=[metric], together=together
     )[metric]
 
 

@@ -62,21 +62,21 @@ WEIGHTS = {
 }
 NINE = ["", "", "", *["n"] * 9]
 
-# What is wrong: the files (beside data.csv and masked.csv), the command, what the line must say.
+# What is wrong: files beside data.csv and masked.csv, if any, the command, what the line must say.
 CASES = {
-    "no such input": ({}, mask(data="dta.csv"), "no file 'dta.csv'; check"),
-    "no such masked file": ({}, evaluate(masked="msk.csv"), "no file 'msk.csv'; check"),
+    "no such input": (mask(data="dta.csv"), "no file 'dta.csv'; check"),
+    "no such masked file": (evaluate(masked="msk.csv"), "no file 'msk.csv'; check"),
     "folder as input": ({"in/x": ""}, mask(data="in"), "the folder 'in' holds no Parquet file; name"),
     "unsupported input": (
         {"data.doc": "x"},
         mask(data="data.doc"),
         "cannot read 'data.doc' by its suffix; use one of: .csv, ",
     ),
-    "unsupported output": ({}, mask(output="out.doc"), "cannot write 'out.doc' by its suffix"),
+    "unsupported output": (mask(output="out.doc"), "cannot write 'out.doc' by its suffix"),
     "empty file": ({"data.csv": ""}, mask(), "'data.csv' is empty; give a file"),
     "header only": ({"data.csv": "income,age\n"}, mask(), "column names but no records; give"),
     "one record": ({"data.csv": "income,age\n1,2\n"}, mask(), "the data have 1 record; give at least 2"),
-    "text column": ({}, plain("--columns income,region"), "column 'region' is not numeric but text; convert"),
+    "text column": (plain("--columns income,region"), "column 'region' is not numeric but text; convert"),
     "text because of NA": (
         changed(age=["NA", "NA", *map(str, PEOPLE["age"][2:])]),
         mask(),
@@ -87,78 +87,49 @@ CASES = {
         plain(),
         "no numeric column left: column 'a' is read as text because of 'NA' in 1 cell; declare .* --na NA$",
     ),
-    "NA in every column to measure": (
-        {"data.csv": "a\n1\nNA\n4\n", "masked.csv": "a\n1\nNA\n4\n"},
-        evaluate(),
-        "no numeric column left: column 'a' is read as text because of 'NA' in 1 cell; declare .* --na NA$",
-    ),
     "prices": (
         changed(income=[f"$ {value}" for value in PEOPLE["income"]]),
         mask(),
         r"column 'income' is read as text because of '\$ 1200.5' and the like in 12 cells; write plain num",
     ),
-    "unknown column": ({}, plain("--columns incom"), r"unknown column 'incom' \(did you mean 'income'\?\)"),
-    "unknown key": ({}, mask("--key idd"), r"unknown column 'idd' \(did you mean 'id'\?\); choose from"),
-    "unknown weights": ({}, mask("--weights wight"), r"unknown column 'wight' \(did you mean 'weight'\?\)"),
-    "no columns at all": ({}, [*plain("--columns"), ","], "no numeric column left; name some"),
-    "two roles": ({}, mask("--weights age"), "column 'age' is a variable but also the survey weights"),
-    "unknown method": ({}, mask(method="mdaw"), r"unknown method 'mdaw' \(did you mean 'mdav'\?\)"),
-    "unknown metric": ({}, mask("--metrics brmaee"), r"unknown metric 'brmaee' \(did you mean 'brmae'\?\)"),
-    "unknown metric to measure": ({}, evaluate("--metrics entropy"), "unknown metric 'entropy'; choose from"),
-    "empty metrics": ({}, [*evaluate("--metrics"), ""], "the list of metrics is empty; name at least one"),
-    "unknown tie rule": (
-        {},
-        mask("--ties avrage"),
-        r"unknown rule for ties 'avrage' \(did you mean 'average'",
-    ),
+    "unknown column": (plain("--columns incom"), r"unknown column 'incom' \(did you mean 'income'\?\)"),
+    "unknown key": (mask("--key idd"), r"unknown column 'idd' \(did you mean 'id'\?\); choose from"),
+    "no columns at all": ([*plain("--columns"), ","], "no numeric column left; name some"),
+    "two roles": (mask("--weights age"), "column 'age' is a variable but also the survey weights"),
+    "unknown method": (mask(method="mdaw"), r"unknown method 'mdaw' \(did you mean 'mdav'\?\)"),
+    "unknown metric": (mask("--metrics brmaee"), r"unknown metric 'brmaee' \(did you mean 'brmae'\?\)"),
+    "empty metrics": ([*evaluate("--metrics"), ""], "the list of metrics is empty; name at least one"),
+    "unknown tie rule": (mask("--ties avrage"), r"unknown rule for ties 'avrage' \(did you mean 'average'"),
     "unknown tie rule, metrics without ties": (
-        {},
         evaluate("--metrics mae --ties coin"),
         "unknown rule for ties 'coin'; choose",
     ),
-    "unknown missing rule": ({}, evaluate("--missing drop"), "unknown rule for missing cells 'drop'; choose"),
+    "unknown missing rule": (evaluate("--missing drop"), "unknown rule for missing cells 'drop'; choose"),
     "penalty without an end": (
-        {},
         evaluate("--missing penalise --metrics mae,il1"),
         r"no metric here has a largest value \(mae, il1\), so missing cells have no penalty; add brmae",
     ),
-    "unknown parameter": ({}, mask("--set k=3"), "method 'noise' has no parameter 'k'; choose from: percent"),
-    "parameter is no number": (
-        {},
-        mask("--set percent=ten"),
-        "percent is 'ten'; give a number of at least 0",
-    ),
-    "below the range": (
-        {},
-        mask("--set percent=-1"),
-        "percent is -1, out of range; give a number of at least 0",
-    ),
+    "unknown parameter": (mask("--set k=3"), "method 'noise' has no parameter 'k'; choose from: percent"),
+    "parameter is no number": (mask("--set percent=ten"), "percent is 'ten'; give a number of at least 0"),
+    "below the range": (mask("--set percent=-1"), "percent is -1, out of range; give a number of at least 0"),
     "above the range": (
-        {},
         mask("--set p=1.5", method="rank_swap"),
         "p is 1.5, out of range; give .* from 0 to 1",
     ),
-    "whole number wanted": ({}, mask("--set k=2.5", method="mdav"), "k is '2.5'; give a whole number"),
+    "whole number wanted": (mask("--set k=2.5", method="mdav"), "k is '2.5'; give a whole number"),
     "unknown choice": (
-        {},
         mask("--set scale=std", method="correlated_noise"),
         "unknown scale 'std'.*; choose from: sd, variance",
     ),
-    "no sign in --set": (
-        {},
-        mask("--set percent"),
-        "--set 'percent' has no name or no value; write NAME=VALUE",
-    ),
-    "--set twice": ({}, mask("--set percent=3 --set percent=4"), "--set gives 'percent' twice; give it once"),
-    "decimals in words": ({}, mask("--decimals two"), "decimals is 'two'; give 'original', None or a whole"),
+    "no sign in --set": (mask("--set percent"), "--set 'percent' has no name or no value; write NAME=VALUE"),
+    "--set twice": (mask("--set percent=3 --set percent=4"), "--set gives 'percent' twice; give it once"),
+    "decimals in words": (mask("--decimals two"), "decimals is 'two'; give 'original', None or a whole"),
     "seed of a file to hand out": (
-        {},
         mask("--release --seed 20", method="mdav"),
         "--seed would let an intruder undo the release by trying seeds; drop it: the private record makes",
     ),
-    "negative seed": ({}, mask("--seed -4"), "the seed is below 0; give a whole number of at least 0"),
+    "negative seed": (mask("--seed -4"), "the seed is below 0; give a whole number of at least 0"),
     "seed in words": (
-        {},
         mask("--seed lucky"),
         "'--seed': 'lucky' is not a valid integer; see sdckit mask --help",
     ),
@@ -187,9 +158,8 @@ CASES = {
             WEIGHTS.items(), (mask, evaluate, mask), ["--weights weight"] * 3, (1, 2, 3), strict=True
         )
     },
-    "text weights": ({}, evaluate("--weights region"), "column 'region' is not numeric but text; convert it"),
+    "text weights": (evaluate("--weights region"), "column 'region' is not numeric but text; convert it"),
     "weights with tie rule": (
-        {},
         mask("--weights weight --ties first"),
         "weights go with ties='average' only, not 'first'; drop one",
     ),
@@ -197,11 +167,6 @@ CASES = {
         changed(id=["p0", "p0", *PEOPLE["id"][2:]]),
         evaluate("--key id"),
         "key 'id' repeats in 1 record of the original data; use a unique key",
-    ),
-    "repeated key to mask": (
-        changed(id=["p0", "p0", "p0", *PEOPLE["id"][3:]]),
-        mask("--key id"),
-        "key 'id' repeats in 2 records of the original data; use a unique key",
     ),
     "repeated key in masked": (
         {"masked.csv": text(MASKED.with_columns(id=pl.Series(["p0", "p0", *PEOPLE["id"][2:]])))},
@@ -228,28 +193,20 @@ CASES = {
         evaluate("--columns age"),
         "column 'age' is not numeric but text",
     ),
-    "no numeric column": (
-        {"data.csv": "a,b\nx,y\nz,u\n"},
-        plain(),
-        "no numeric column left; name some with columns",
-    ),
     "column without a value": (
         changed(age=[None] * 12),
         mask(),
         "column 'age' is not numeric but text; convert it or leave it out",
     ),
     "stratum smaller than k": (
-        {},
         mask("--by region --set k=6", method="mdav"),
         "stratum 'south' has 5 records, fewer than k = 6 of mdav; lower k or merge strata",
     ),
     "stratum smaller than k, and a warning": (
-        {},
         plain("--by region --key id --set k=6", method="mdav"),
         "stratum 'south' has 5 records, fewer than k = 6 of mdav; lower k or merge strata",
     ),
     "file smaller than k": (
-        {},
         mask("--set k=13", method="individual_ranking"),
         "the file has 12 records, fewer than k = 13 of individual_ranking; lower k$",
     ),
@@ -284,10 +241,9 @@ CASES = {
         mask(),
         "holds zero bytes.*; set --enc",
     ),
-    "unknown encoding": ({}, mask("--encoding utf-9"), "unknown encoding 'utf-9'; use one that"),
-    "long delimiter": ({}, mask("--delimiter ::"), "delimiter '::' cannot be used; give one character"),
+    "unknown encoding": (mask("--encoding utf-9"), "unknown encoding 'utf-9'; use one that"),
+    "long delimiter": (mask("--delimiter ::"), "delimiter '::' cannot be used; give one character"),
     "two uses of the comma": (
-        {},
         mask("--decimal-comma --delimiter ,"),
         "delimiter ',' cannot go with a decimal comma; give another",
     ),
@@ -317,7 +273,6 @@ CASES = {
         "'out.csv' exists already; choose another name or overwrite",
     ),
     "output is the input": (
-        {},
         mask("--overwrite", output="data.csv"),
         "'data.csv' is the input file, which is never",
     ),
@@ -327,37 +282,29 @@ CASES = {
         "'sub/../data.csv' is the input file",
     ),
     "records into the masked file": (
-        {},
         evaluate("--records masked.csv --overwrite"),
         "'masked.csv' is the input file, which is never changed",
     ),
-    "no output folder": ({}, mask(output="no/out.csv"), "no folder 'no' to write 'out.csv' into; create it"),
-    "output below a file": ({}, mask(output="data.csv/out.csv"), "could not write|no folder 'data.csv'"),
+    "no output folder": (mask(output="no/out.csv"), "no folder 'no' to write 'out.csv' into; create it"),
+    "output below a file": (mask(output="data.csv/out.csv"), "could not write|no folder 'data.csv'"),
     "output is a folder": (
         {"out.csv/x": ""},
         mask("--overwrite"),
         "'out.csv' is a folder; name a file in it",
     ),
-    "unknown option": ({}, mask("--colour red"), "no such option:? '?--colour.*; see sdckit mask --help"),
+    "unknown option": (mask("--colour red"), "no such option:? '?--colour.*; see sdckit mask --help"),
     "missing option": (
-        {},
         ["mask", "data.csv", "-o", "out.csv"],
         "missing option '--method'; see sdckit mask --help",
     ),
     "missing argument": (
-        {},
         ["evaluate", "data.csv"],
         r"missing argument 'MASKED\.\.\.'; see sdckit evaluate --help",
     ),
-    "option without value": (
-        {},
-        mask("--key"),
-        "option '--key' requires an argument; see sdckit",
-    ),
-    "unknown command": ({}, ["maks"], r"no such command 'maks'.*; see sdckit --help"),
-    "two formats": ({}, evaluate("--json --csv"), "--json and --csv exclude each other; give one"),
+    "option without value": (mask("--key"), "option '--key' requires an argument; see sdckit"),
+    "unknown command": (["maks"], r"no such command 'maks'.*; see sdckit --help"),
+    "two formats": (evaluate("--json --csv"), "--json and --csv exclude each other; give one"),
     "an option that is gone": (
-        {},
         evaluate("--ranks"),
         "--ranks is gone: no table of ranks is made; write --variables --metrics rank_mae,brmae",
     ),
@@ -366,24 +313,14 @@ CASES = {
         ["demo", "-o", "full"],
         "folder 'full' holds other files; choose",
     ),
-    "demo into a file": (
-        {},
-        ["demo", "-o", "data.csv"],
-        "'data.csv' is a file; choose another folder",
-    ),
+    "demo into a file": (["demo", "-o", "data.csv"], "'data.csv' is a file; choose another folder"),
     "demo below a file": (
-        {},
         ["demo", "-o", "data.csv/x"],
         "could not fill folder 'data.csv/x': not a directory; ch",
     ),
     "long integers": (
         changed(age=[2**53 + 2, *PEOPLE["age"][1:]]),
         mask(),
-        r"column 'age' has integers beyond 2\*\*53, which lose digits; leave it out",
-    ),
-    "longest integers": (
-        changed(age=[-(2**63), *PEOPLE["age"][1:]]),
-        plain("--columns age"),
         r"column 'age' has integers beyond 2\*\*53, which lose digits; leave it out",
     ),
     "longer than any integer": (
@@ -393,9 +330,8 @@ CASES = {
     ),
 }
 FULL_DISK = {
-    "full disk": ({}, mask(output="out.csv"), "could not write 'out.csv': file too large; raise the limit"),
+    "full disk": (mask(output="out.csv"), "could not write 'out.csv': file too large; raise the limit"),
     "full disk, parquet": (
-        {},
         mask(output="out.parquet"),
         "could not write 'out.parquet': file too large; raise",
     ),
@@ -404,5 +340,5 @@ FULL_DISK = {
         mask("--overwrite", output="./out.csv"),
         "could not write 'out.csv': file too large",
     ),
-    "full disk, demo": ({}, ["demo"], "could not fill folder 'sdckit-demo': file too large; choose another"),
+    "full disk, demo": (["demo"], "could not fill folder 'sdckit-demo': file too large; choose another"),
 }

@@ -97,15 +97,13 @@ FILE_CASES = {
         "'data.rds' holds no data frame; save one",
     ),
     "output in Excel": (
-        {},
         mask(output="out.xlsx"),
         "cannot write 'out.xlsx': .xlsx is for reading only; use .csv instead",
     ),
-    "output in R": ({}, mask(output="out.rds"), "'out.rds': .rds is for reading only; use .parquet instead"),
+    "output in R": (mask(output="out.rds"), "'out.rds': .rds is for reading only; use .parquet instead"),
     "empty .sav": ({"data.sav": ""}, mask(data="data.sav"), "'data.sav' is empty; give a file"),
-    "no such .dta": ({}, mask(data="none.dta"), "no file 'none.dta'; check its name and folder"),
+    "no such .dta": (mask(data="none.dta"), "no file 'none.dta'; check its name and folder"),
     "output in sas7bdat": (
-        {},
         mask(output="out.sas7bdat"),
         r"cannot write 'out.sas7bdat': .sas7bdat is for reading only; use .xpt instead",
     ),

@@ -3,8 +3,6 @@
 import hashlib
 import json
 
-from bad_input import PEOPLE, changed
-
 GOOD = "--grid mdav.k=2:3"
 
 
@@ -39,38 +37,28 @@ WHOLE = "is '{}'; give a whole number of at least 1"
 
 SWEEP_CASES = {
     # grids
-    "grid of an unknown method": ({}, grid("mdaw.k=3"), r"unknown method 'mdaw' \(did you mean 'mdav'\?\)"),
-    "grid of no method": ({}, grid(""), "unknown method ''; choose from: mdav"),
+    "grid of an unknown method": (grid("mdaw.k=3"), r"unknown method 'mdaw' \(did you mean 'mdav'\?\)"),
+    "grid of no method": (grid(""), "unknown method ''; choose from: mdav"),
     "grid of an unknown parameter": (
-        {},
         grid("mdav.percent=3"),
         "method 'mdav' has no parameter 'percent'; choose from: k",
     ),
-    "range backwards": ({}, grid("mdav.k=5:2"), NO_RANGE.format("k=5:2")),
-    "range without a step forward": ({}, grid("rank_swap.p=0:1:0"), NO_RANGE.format("p=0:1:0")),
+    "range backwards": (grid("mdav.k=5:2"), NO_RANGE.format("k=5:2")),
+    "range without a step forward": (grid("rank_swap.p=0:1:0"), NO_RANGE.format("p=0:1:0")),
     "range narrower than its step": (
-        {},
         grid("rank_swap.p=0.001:0.3"),
         "the grid p=0.001:0.3 is narrower than its step of 1; add a step, as in 0.001:0.3:0.01",
     ),
-    "range of letters": ({}, grid("mdav.k=a:b"), NO_RANGE.format("k=a:b")),
-    "range of nothing": ({}, grid("mdav.k=:"), NO_RANGE.format("k=:")),
-    "range without an end": ({}, grid("mdav.k=2:inf"), NO_RANGE.format("k=2:inf")),
-    "range of no numbers": ({}, grid("mdav.k=nan:5"), NO_RANGE.format("k=nan:5")),
-    "range of four": ({}, grid("mdav.k=2:3:4:5"), NO_RANGE.format("k=2:3:4:5")),
-    "grid of commas": ({}, grid("mdav.k=,"), "the grid of k is empty; give a value, a list or a range"),
-    "grid without values": (
-        {},
-        grid("mdav.k="),
-        "grid 'mdav.k=' is unclear; write METHOD.PARAMETER=VALUES",
-    ),
-    "grid without a parameter": ({}, grid("mdav=5"), "grid 'mdav=5' is unclear; write METHOD.PARAMETER=V"),
-    "grid out of range": ({}, grid("rank_swap.p=0.5,1.5"), "p is 1.5, out of range; give .* from 0 to 1"),
-    "grid of halves": ({}, grid("mdav.k=2:3:0.5"), "k is '2.5'; give a whole number of at least 1"),
-    "grid of unknown choices": ({}, grid("rank_swap.start=middle"), "unknown start 'middle'; choose from: l"),
-    "endless grid": ({}, grid("noise.percent=0:100:0.00001"), "is no range|points; give at most 1000000"),
+    "range without an end": (grid("mdav.k=2:inf"), NO_RANGE.format("k=2:inf")),
+    "range of no numbers": (grid("mdav.k=nan:5"), NO_RANGE.format("k=nan:5")),
+    "grid of commas": (grid("mdav.k=,"), "the grid of k is empty; give a value, a list or a range"),
+    "grid without values": (grid("mdav.k="), "grid 'mdav.k=' is unclear; write METHOD.PARAMETER=VALUES"),
+    "grid without a parameter": (grid("mdav=5"), "grid 'mdav=5' is unclear; write METHOD.PARAMETER=V"),
+    "grid out of range": (grid("rank_swap.p=0.5,1.5"), "p is 1.5, out of range; give .* from 0 to 1"),
+    "grid of halves": (grid("mdav.k=2:3:0.5"), "k is '2.5'; give a whole number of at least 1"),
+    "grid of unknown choices": (grid("rank_swap.start=middle"), "unknown start 'middle'; choose from: l"),
+    "endless grid": (grid("noise.percent=0:100:0.00001"), "is no range|points; give at most 1000000"),
     "same grid twice": (
-        {},
         sweep("--grid mdav.k=2 --grid mdav.k=3"),
         "the grid gives 'mdav.k' twice; join its values with a comma",
     ),
@@ -79,7 +67,7 @@ SWEEP_CASES = {
         *plan("[mdav]\nk = 3\n", GOOD),
         "--plan excludes --grid and --method; put all grids into one of them",
     ),
-    "no such plan": ({}, sweep("--plan plan.tml"), "no file 'plan.tml'; check its name and folder"),
+    "no such plan": (sweep("--plan plan.tml"), "no file 'plan.tml'; check its name and folder"),
     "folder as plan": ({"in/x": ""}, sweep("--plan in"), "cannot read 'in' as text: .*; give a TOML file"),
     "broken plan": (*plan("[mdav\nk = 3\n"), "'plan.toml' is no TOML file: .*line 1.*; see the reference"),
     "undecodable plan": (*plan(b"\xff\xfe[mdav]"), "cannot read 'plan.toml' as text: .*; give a TOML file"),
@@ -101,121 +89,39 @@ SWEEP_CASES = {
         *plan("replications = 1.5\n[mdav]\nk = 2\n"),
         "replications is 1.5; give a who",
     ),
-    "plan with unknown draws": (
-        *plan('draws = "own"\n[mdav]\n'),
-        "unknown rule for draws 'own'; choose from",
-    ),
-    "plan with an unknown metric": (
-        *plan('metrics = ["mea"]\n[mdav]\n'),
-        "unknown metric 'mea'.*; choose fr",
-    ),
     "plan with a number of metrics": (*plan("metrics = 5\n[mdav]\n"), "metrics.* 5; "),
     # numbers, names
-    "no replications": ({}, sweep(f"{GOOD} --replications 0"), f"replications {WHOLE.format(0)}"),
-    "replications in words": ({}, sweep(f"{GOOD} --replications ten"), f"replications {WHOLE.format('ten')}"),
-    "no workers": ({}, sweep(f"{GOOD} --workers 0"), f"workers {WHOLE.format(0)}"),
-    "workers in words": ({}, sweep(f"{GOOD} --workers abc"), f"workers {WHOLE.format('abc')}"),
-    "half a worker": ({}, sweep(f"{GOOD} --workers 0.5"), f"workers {WHOLE.format(0.5)}"),
-    "unknown format": (
-        {},
-        sweep(f"{GOOD} --format xlsx"),
-        "unknown format 'xlsx'; choose from: parquet, csv",
-    ),
-    "unknown draws": (
-        {},
-        sweep(f"{GOOD} --draws own"),
-        "unknown rule for draws 'own'; choose from: common, f",
-    ),
-    "negative seed of a sweep": (
-        {},
-        sweep(f"{GOOD} --seed -1"),
-        "the seed is below 0; give a whole number of at",
-    ),
+    "no replications": (sweep(f"{GOOD} --replications 0"), f"replications {WHOLE.format(0)}"),
+    "no workers": (sweep(f"{GOOD} --workers 0"), f"workers {WHOLE.format(0)}"),
+    "half a worker": (sweep(f"{GOOD} --workers 0.5"), f"workers {WHOLE.format(0.5)}"),
+    "unknown format": (sweep(f"{GOOD} --format xlsx"), "unknown format 'xlsx'; choose from: parquet, csv"),
+    "unknown draws": (sweep(f"{GOOD} --draws own"), "unknown rule for draws 'own'; choose from: common, f"),
     # metrics
-    "unknown metric of a sweep": (
-        {},
-        sweep(f"{GOOD} --metrics ile1"),
-        r"unknown metric 'ile1' \(did you mean",
-    ),
     "unknown value of an option": (
-        {},
         sweep(f"{GOOD} --metrics il1:zeros=never"),
         "unknown zeros 'never'; choose from: keep, drop, error",
     ),
     "unknown option of a metric": (
-        {},
         sweep(f"{GOOD} --metrics il1:foo=1"),
         "unknown option of il1 'foo'; choose from: zeros, missing",
     ),
-    "option without a value": (
-        {},
-        sweep(f"{GOOD} --metrics brmae:ties"),
-        "unknown ties ''; choose from: aver",
-    ),
+    "option without a value": (sweep(f"{GOOD} --metrics brmae:ties"), "unknown ties ''; choose from: aver"),
     "penalty fixed without an end": (
-        {},
         sweep(f"{GOOD} --metrics mae:missing=penalise"),
         "mae.* has no largest value, so missing='penalise' is undefined; use 'pairwise'",
     ),
     "weights with a fixed tie rule": (
-        {},
         sweep(f"{GOOD} --weights weight --metrics brmae:ties=first"),
         "weights go with ties='average' only, not 'first'; drop one of the two",
     ),
-    "weights with a tie rule for all": (
-        {},
-        sweep(f"{GOOD} --weights weight --ties min"),
-        "weights go with ties='average' only, not 'min'; drop one of the two",
-    ),
     # data
-    "no such data": ({}, sweep(data="dta.csv"), "no file 'dta.csv'; check"),
-    "no numeric column to sweep": (
-        {"data.csv": "a,b\nx,y\nz,u\n"},
-        ["sweep", "data.csv", "-o", "out", *GOOD.split()],
-        "no numeric column left; name some with columns",
-    ),
-    "one record to sweep": (
-        {"data.csv": "income,age\n1,2\n"},
-        sweep(),
-        "the data have 1 record; give at least 2",
-    ),
-    "k larger than the file": (
-        {},
-        grid("mdav.k=2:13"),
-        "the file has 12 records, fewer than k = 13 of mdav; lower k$",
-    ),
     "k larger than a stratum": (
-        {},
         sweep("--grid individual_ranking.k=2:6 --by region"),
         "stratum 'south' has 5 records, fewer than k = 6 of individual_ranking; lower k or merge strata$",
     ),
-    "unknown stratum": (
-        {},
-        sweep(f"{GOOD} --by regio"),
-        r"unknown column 'regio' \(did you mean 'region'\?\)",
-    ),
-    "key to be masked": (
-        {},
-        sweep(f"{GOOD} --key age"),
-        "column 'age' is a variable but also the key",
-    ),
-    "stratum to be masked": (
-        {},
-        sweep(f"{GOOD} --by age"),
-        "column 'age' is a variable but also a stratum",
-    ),
-    "infinity to sweep": (
-        changed(income=["inf", "-inf", *map(str, PEOPLE["income"][2:])]),
-        sweep(),
-        "column 'income' has 2 infinite values; replace them",
-    ),
     # folders
     "sweep into a file": ({"out": "precious"}, sweep(), "'out' is a file; choose another folder"),
-    "sweep below a file": (
-        {},
-        sweep(output="data.csv/x"),
-        "could not write 'data.csv/x.*: not a directory; ch",
-    ),
+    "sweep below a file": (sweep(output="data.csv/x"), "could not write 'data.csv/x.*: not a directory; ch"),
     "sweep among other files": (
         {"out/thesis.tex": "precious"},
         sweep(),
@@ -226,11 +132,7 @@ SWEEP_CASES = {
         sweep(),
         "folder 'out/private' holds other files; choose another one",
     ),
-    "sweep without a folder": (
-        {},
-        ["sweep", "data.csv"],
-        "missing option '-o' / '--output'; see sdckit sweep",
-    ),
+    "sweep without a folder": (["sweep", "data.csv"], "missing option '-o' / '--output'; see sdckit sweep"),
     "folder of another sweep": (
         earlier(),
         sweep(f"{GOOD} --seed 6"),
@@ -238,11 +140,6 @@ SWEEP_CASES = {
     ),
     "damaged folder": (
         earlier() | {"out/private/sweep.json": '{"identity": {'},
-        sweep(),
-        "'out/private/sweep.json' is damaged; choose another folder",
-    ),
-    "folder damaged otherwise": (
-        earlier(identity={}) | {"out/private/sweep.json": '{"identity": 3, "entropy": "3"}'},
         sweep(),
         "'out/private/sweep.json' is damaged; choose another folder",
     ),

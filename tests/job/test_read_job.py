@@ -46,10 +46,7 @@ def test_a_job_knows_its_command(tmp_path, text, command):
         (SEARCH + 'drop = ["a"]', "[search] drop is in the wrong section; it belongs to [roles] drop"),
         (SEARCH + "minimise = 3", "[search] minimise is 3; give a text in quotation marks"),
         (SEARCH + "replications = true", "[search] replications is True; give a number"),
-        (
-            SEARCH + "[roles]\ncolumns = [1]",
-            "[roles] columns, an entry of the list, is 1; give names",
-        ),
+        (SEARCH + "[roles]\ncolumns = [1]", "[roles] columns, an entry of the list, is 1; give names"),
         (SEARCH + "[roles]\ndrop = { a = 1 }", "[roles] drop is {'a': 1}; give names in a list"),
         (SEARCH + "grid = { mdav = { k = true } }", "[search] grid mdav k is True; give a table such as"),
         (SEARCH + "grid = ['mdav']", "[search] grid is ['mdav']; give a table such as { mdav ="),

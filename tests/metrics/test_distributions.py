@@ -51,16 +51,8 @@ def test_bins_have_quantile_edges_and_room_outside():
     assert bin_numbers(np.array([0.9, 1, 3, 4, 7, 9, 9.1]), edges).tolist() == [0, 1, 1, 2, 3, 3, 5]
     assert bin_edges(np.arange(1000.0)).size == 21
     assert bin_edges(np.full(50, 3.0)).tolist() == [3]
-    assert (
-        sdc.hellinger(np.full(9, 3.0), np.full(9, 2.0))
-        == sdc.hellinger(np.full(9, 3.0), np.full(9, 4.0))
-        == 1
-    )
-
-
-def test_mse_is_split_as_specified():
-    x, y = [1, 2, 3, 4, 5], [2, 1, 3, 6, 4]
-    assert (sdc.mse_marginal(x, y), sdc.mse_permutation(x, y)) == (0.2, 1.2)
+    for value in (2.0, 4.0):
+        assert sdc.hellinger(np.full(9, 3.0), np.full(9, value)) == 1
 
 
 def test_parts_of_mse_are_pooled_over_cells_like_mse():
@@ -143,13 +135,8 @@ def test_no_transport_is_cheaper_than_that_of_equal_ranks(drawn):
         spread = pair_of(x, y, weights=given_weights).original.spreads[0]
         moved = sdc.wasserstein(x, y, scale="spread", weights=given_weights) * spread if spread else 0.0
         assert moved <= sdc.mae(x, y, weights=given_weights) + 1e-12
-        assert (
-            min(
-                sdc.mse_marginal(x, y, weights=given_weights),
-                sdc.mse_permutation(x, y, weights=given_weights),
-            )
-            >= 0
-        )
+        assert sdc.mse_marginal(x, y, weights=given_weights) >= 0
+        assert sdc.mse_permutation(x, y, weights=given_weights) >= 0
 
 
 @each("n", [7, 300, 20_000])

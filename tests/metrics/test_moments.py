@@ -40,12 +40,8 @@ def test_values_of_the_package(golden, tarragona, name):
     rows = pl.read_csv(golden / "metrics.csv").filter(dataset="Tarragona", masking=name.split("_", 1)[1])
     expected = dict(rows.select("metric", "value").iter_rows())
     found = sdc.evaluate(tarragona, y, metrics=["eigen", "il_correl", "il_variables:scale=raw"])
-    for ours, theirs in (
-        ("eigen", "dUtility_eigen"),
-        ("il_correl", "IL_correl"),
-        ("il_variables:scale=raw", "IL_variables"),
-    ):
-        assert found[ours] == pytest.approx(expected[theirs], rel=1e-9), ours
+    theirs = ["dUtility_eigen", "IL_correl", "IL_variables"]
+    assert list(dict(found).values()) == pytest.approx([expected[name] for name in theirs], rel=1e-9)
 
 
 @pytest.mark.parametrize("name", CENSUS)
@@ -69,11 +65,6 @@ def test_census_has_one_relation_and_values_without_one_of_its_columns(census):
     y = sdc.mask(rest, "noise", percent=10, rng=1)
     assert 0 < sdc.il_correl(rest, y) < 1
     assert sdc.eigen(rest, y) > 0
-
-
-def test_tarragona_has_no_relation(tarragona):
-    matrix = correlations_of(tarragona.to_numpy()).products
-    assert dependent_columns(matrix, tarragona.columns) == []
 
 
 # --- linear relations ---
@@ -136,12 +127,8 @@ def test_il_variables_of_cells_records_and_suppression():
     assert any("depends on the units" in note for note in result.notes)
     penalised = sdc.il_variables(x, y, scale="raw", missing="penalise")
     assert penalised == pytest.approx((4 * 0.5 + large + 1) / 8)
-    records = (
-        sdc.METRICS["il_variables"]
-        .score(pair_of(x, y), scale="raw", missing="penalise", per_record=True)
-        .records
-    )
-    assert records[1] == pytest.approx(0.75)
+    options = {"scale": "raw", "missing": "penalise", "per_record": True}
+    assert sdc.METRICS["il_variables"].score(pair_of(x, y), **options).records[1] == pytest.approx(0.75)
     spreads = x.std(0, ddof=1)
     rows = ~np.isnan(y[:, 1])
     twin = [naive_loss.il_variables(x[:, 0], y[:, 0], spreads[0])] * 4
@@ -230,12 +217,6 @@ def test_pil_of_a_shift():
     assert part("pil", x, x + 3, "means") == pytest.approx(0.5376, abs=5e-5)
     assert part("pil", x, x + 3, "variances") == 0
     assert set(sdc.METRICS["pil"].score(pair_of(x, x + 3)).parts) == {"quantiles", "means", "variances"}
-
-
-def test_pil_saturates_as_the_file_grows():
-    values = [part("pil", np.arange(n) / n, np.arange(n) / n + 0.02, "means") for n in (200, 2000, 20_000)]
-    assert values[0] < values[1] < values[2]
-    assert values[2] > 0.999999
 
 
 def test_pil_needs_more_than_a_hundred_records():

@@ -19,16 +19,9 @@ RNG = np.random.default_rng(5)
 def cloud(rows=200, *, mark=None, name="cloud"):
     table = pl.DataFrame({"x": RNG.random(rows), "y": RNG.random(rows), "kind": sorted("ab" * (rows // 2))})
     point = {"type": "point", "filled": True, "size": 30, "opacity": 1, "clip": True} | (mark or {})
-    where = {
-        "x": charts.quantity("x"),
-        "y": charts.quantity("y"),
-        "color": {"field": "kind", "type": "nominal"},
-    }
-    layer = {
-        "data": {"name": "d"},
-        "mark": point,
-        "encoding": where | {"color": where["color"] | {"legend": None}},
-    }
+    where = {"x": charts.quantity("x"), "y": charts.quantity("y")}
+    where["color"] = {"field": "kind", "type": "nominal", "legend": None}
+    layer = {"data": {"name": "d"}, "mark": point, "encoding": where}
     panel = {"width": 150, "height": 120, "layer": [layer]}
     return charts.grid([panel, panel], columns=2, name=name, description="A <cloud>", datasets={"d": table})
 
@@ -54,13 +47,6 @@ def sweep(replications=3, settings=(2.0, 3.0, 5.0)):
 def test_every_point_survives_compression():
     chart = cloud(200)
     assert points(charts.svg(chart)) == 2 * 200
-
-
-def test_rows_give_the_picture_that_they_give_through_altair():
-    chart = cloud(40)
-    looked_at = chart.copy()
-    looked_at["datasets"] = dict(chart["datasets"])
-    assert charts.svg(chart) == charts.svg(looked_at)
 
 
 def test_points_are_where_vega_put_them():
@@ -131,14 +117,10 @@ def test_more_rows_than_altair_allows_leave_its_settings_alone():
 
 @pytest.mark.long
 def test_importing_the_module_imports_no_drawing_library():
-    code = (
-        "import sys, sdckit.report.charts, sdckit.paper.figures; "
-        "print({'altair', 'vl_convert'} & set(sys.modules))"
-    )
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        == "set()\n"
-    )
+    code = "import sys, sdckit.report.charts, sdckit.paper.figures; "
+    code += "print({'altair', 'vl_convert'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_methods_and_metrics_have_fixed_colours_and_names():

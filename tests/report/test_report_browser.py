@@ -46,12 +46,6 @@ def test_the_policy_keeps_other_scripts_out(browser, page_file):
         assert all("Content Security Policy" in line for line in here.complaints)
 
 
-def test_the_map_has_a_mark_for_each_row_of_the_table(browser, page_file):
-    with opened(browser, page_file) as here:
-        rows = here.page.locator("#points tbody tr")
-        assert here.page.locator(POINTS).count() == rows.count() == reports.points().table.height
-
-
 def test_hovering_shows_what_the_table_says(browser, page_file):
     with opened(browser, page_file) as here:
         page = here.page
@@ -145,19 +139,6 @@ def test_many_metrics_fit_on_the_screen_and_on_paper(browser, tmp_path):
         height = "() => document.querySelector('.heat thead').getBoundingClientRect().height"
         assert here.page.evaluate(height) < 40, "words of headings are not broken"
         assert here.page.evaluate("document.documentElement.scrollWidth") <= 680
-        assert here.complaints == []
-
-
-def test_files_made_elsewhere_can_be_distinguished(browser, tmp_path):
-    path = tmp_path / "files.html"
-    path.write_text(reports.full(points=reports.files()), encoding="utf-8")
-    with opened(browser, path) as here:
-        here.page.get_by_text("b.csv", exact=True).first.click()
-        here.page.wait_for_function(f"document.querySelectorAll('{POINTS}').length === 1")
-        here.page.locator("#points summary").click()
-        assert [row[0] for row in cells(here.page, "#points tbody tr:visible")] == ["b.csv"]
-        here.page.get_by_text("all files", exact=True).click()
-        here.page.wait_for_function(f"document.querySelectorAll('{POINTS}').length === 3")
         assert here.complaints == []
 
 

@@ -73,33 +73,3 @@ def test_the_map_has_the_settings_of_the_sweep_and_nothing_is_said_on_the_consol
         assert written(row[:4] for row in rows) == settings
         assert here.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         assert here.complaints == []
-
-
-def test_hovering_tells_what_the_table_says(demo, browser, settings):
-    with opened(browser, demo[0] / "report.html") as here:
-        page, seen = here.page, []
-        page.locator("#points summary").click()
-        rows = [row[:4] for row in cells(page, "#points tbody tr")]
-        marks = page.locator(POINTS)
-        for place in range(marks.count()):
-            page.mouse.move(5, 5)
-            page.wait_for_function("!document.querySelector('#vg-tooltip-element.visible')")
-            marks.nth(place).scroll_into_view_if_needed()
-            box = marks.nth(place).bounding_box()
-            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-            page.locator("#vg-tooltip-element.visible").wait_for()
-            seen.append([text for _, text in cells(page, "#vg-tooltip-element tr")][:4])
-        assert all(row in rows for row in seen)
-        assert written(seen) <= settings
-        hidden = [row for row in rows if row not in seen]
-        assert len(hidden) <= 3, "marks may hide under others, but not many"
-        assert here.complaints == []
-
-
-def test_the_chosen_setting_is_marked_and_named(demo, browser):
-    method, parameters = chosen_setting(demo[1])
-    with opened(browser, demo[0] / "report.html") as here:
-        text = here.page.locator("body").inner_text()
-        assert f"{sdc.METHODS[method].title} ({parameters})" in text
-        words = here.page.locator("#chart-map svg text").all_text_contents()
-        assert {"chosen", f"limit {LIMITS['linkage']}"} <= set(words)

@@ -79,6 +79,6 @@ def test_a_limit_that_is_a_default_is_named_so(data):
 
 def test_the_report_on_a_search_lists_the_default_limit(data):
     choice = sdc.recommend(data, max_risk={"linkage": 0.3}, plan={"mdav": {"k": [3, 5, 8]}}, rng=1, workers=1)
-    page = Read(build.report_on_search(choice, name="data", records=100)).text
+    page = Read(build.report_on_choice(choice, name="data")).text
     assert f"sure links at most 0.03 ({DEFAULT})" in page
     assert f"limit on sure links is the {DEFAULT}" in page

@@ -7,33 +7,18 @@ interrupted as by Ctrl-C. Finished runs of a search are kept; a release is writt
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sdckit.app.work import Send
 
 CHUNK = 65_536  # bytes read at a time
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Collect no garbage while modules are imported: there is hardly any, and looking costs a tenth."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def sender_to(stream: TextIO) -> Send:
@@ -70,8 +55,7 @@ def run_to_end(send: Send, interrupted: threading.Event) -> int:
     try:
         task = json.loads(read_line(handle))
         threading.Thread(target=interrupt_at_end, args=(handle,), daemon=True).start()
-        with importing():
-            from sdckit.app import work  # noqa: PLC0415 - takes a second, and can be interrupted here
+        from sdckit.app import work  # noqa: PLC0415 - takes a second, and can be interrupted here
 
         text, found = work.run(task, send)
         stopped = bool(text) and interrupted.is_set()

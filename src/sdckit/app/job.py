@@ -15,14 +15,13 @@ from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.io import files
 from sdckit.io.formats import suffix_of
 from sdckit.request.checks import check, search_options
-from sdckit.request.options import job_options
 from sdckit.request.toml import check_job, job_of_request, job_text, request_of_job
 from sdckit.request.words import words_of_job
 from sdckit.selection.limits import search_sampling
 from sdckit.selection.task import SOFTWARE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from sdckit.app.state import Pick, State, WorkFolder
     from sdckit.core.scenarios import Scenario
@@ -147,14 +146,11 @@ def job_file_text(job: Job, folder: Path = Path(), columns: Collection[str] = ()
 def _grid_of(pick: Pick) -> Mapping[str, Any]:
     """Return the parameters of a chosen setting as a grid of one point: numbers as they are, else as text."""
     return {
-        name: value if isinstance(value, (int, float)) else value_text(_as_set(value))
+        name: value
+        if isinstance(value, (int, float))
+        else value_text(tuple(value) if isinstance(value, list) else value)  # JSON has made lists of tuples
         for name, value in pick.parameters.items()
     }
-
-
-def _as_set(value: Any) -> Any:
-    """Return the value of a parameter as methods have it: JSON has made lists of tuples."""
-    return tuple(value) if isinstance(value, list) else value
 
 
 def command_text(job: Job) -> str:
@@ -162,32 +158,14 @@ def command_text(job: Job) -> str:
 
     The data and the file to write come first; lists of columns are one word.
     """
-    words = words_of_job(job)
-    data = words.pop()
-    options = sorted(_joined(words[:-1]), key=lambda option: option[0] != OUTPUT)  # without --
-    ordered = [word for option in options for word in _option_words(*option)]
-    whole = [*ordered, "--", data] if data.startswith("-") else [data, *ordered]
+    *options, _, data = words_of_job(job)
+    options.sort(key=lambda word: not word.startswith(f"{OUTPUT}="))
+    words = [part for word in options for part in _parts(word)]
+    whole = [*words, "--", data] if data.startswith("-") else [data, *words]
     return shlex.join(["sdckit", COMMAND, *whole])
 
 
-def _joined(words: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield options with their values, None for a flag; names of columns are joined by commas."""
-    listing = {f"--{field.key}" for field in job_options(COMMAND) if field.kind == "names"}
-    found: dict[str, list[str | None]] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        found.setdefault(name, []).append(value if equals else None)
-    for name, values in found.items():
-        if name in listing:
-            yield name, ",".join(value for value in values if value is not None)
-        else:
-            yield from ((name, value) for value in values)
-
-
-def _option_words(name: str, value: str | None) -> list[str]:
-    """Return the words of one option; a value that is empty or begins with a dash is tied to its name."""
-    if value is None:
-        return [name]
-    if not value or value.startswith("-"):
-        return [f"{name}={value}"]
-    return [SHORT.get(name, name), value]
+def _parts(word: str) -> list[str]:
+    """Return name and value of an option; a value that is empty or begins with a dash is tied to its name."""
+    name, _, value = word.partition("=")
+    return [SHORT.get(name, name), value] if value and not value.startswith("-") else [word]

@@ -14,10 +14,9 @@ import time
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sdckit import terminal
-from sdckit.app.child import importing
 from sdckit.app.folders import start_folder
 from sdckit.app.guards import HOST, Address, Guard
 from sdckit.app.server import PageServer
@@ -34,16 +33,6 @@ WAITING = 1024  # connections that the system may hold until the server takes th
 REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}">'
 
 
-class Work(Protocol):
-    """What the page works on, as far as its start and its end are concerned."""
-
-    def busy(self) -> bool:
-        """Return True while a search or a release is running."""
-
-    def close(self) -> None:
-        """Stop what is running; finished runs are kept."""
-
-
 def run_app(
     data: Path | None,
     *,
@@ -52,7 +41,7 @@ def run_app(
     preview: bool = True,
     idle: float = 60.0,
     finish: bool = False,
-    make: Callable[[Path, Path | None, bool], tuple[ASGIApp, Work]] | None = None,
+    make: Callable[[Path, Path | None, bool], tuple[ASGIApp, Any]] | None = None,
 ) -> None:
     """Serve the page until Ctrl-C, SIGTERM, or until it was idle for long enough.
 
@@ -71,7 +60,8 @@ def run_app(
     finish
         Finish running work before Ctrl-C ends the page; else it is stopped, and what it measured is kept.
     make
-        Returns the application and its work for a start folder, a file and `preview`; by default the page's.
+        Returns the application and its session, which has `busy` and `close`, for a start folder, a file and
+        `preview`; by default the page's.
 
     Raises
     ------
@@ -108,15 +98,14 @@ def run_app(
         end_by_signal(number)
 
 
-def make_page(start: Path, data: Path | None, preview: bool) -> tuple[ASGIApp, Work]:  # noqa: FBT001 - one caller
+def make_page(start: Path, data: Path | None, preview: bool) -> tuple[ASGIApp, Any]:  # noqa: FBT001 - one caller
     """Return the application of the page and its session."""
-    with importing():
-        pages = import_module(PAGES)
+    pages = import_module(PAGES)
     session = pages.Session(start, data, preview)
     return pages.make_app(session), session
 
 
-def _look_after(guard: Guard, work: Work, redirect: Redirect | None) -> float:
+def _look_after(guard: Guard, work: Any, redirect: Redirect | None) -> float:
     """Return the seconds for which nobody used the page; delete the redirect file when it was used."""
     if redirect is not None and guard.address.used:
         redirect.delete()

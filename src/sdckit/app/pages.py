@@ -180,13 +180,12 @@ def as_html(text: str) -> str:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - comes with rich
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    markdown.add_render_rule("image", _description)
+    for kind, rule in (("image", _description), ("link_open", _link_open), ("link_close", _link_close)):
+        markdown.add_render_rule(kind, rule)
     tokens = markdown.parse(text)
     places = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
     for place, name in zip(places, anchors(tokens[place + 1].content for place in places), strict=True):
         tokens[place].attrSet("id", name)
-    for token in tokens:
-        token.children = token.children and _mended_links(token.children)
     html = str(markdown.renderer.render(tokens, markdown.options, {}))
     return html.replace(escape(BREAK), BREAK)
 
@@ -196,18 +195,16 @@ def _description(_renderer: Any, tokens: Sequence[Token], place: int, *_options:
     return f"<em>Picture: {escape(tokens[place].content)}</em>"
 
 
-def _mended_links(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a line with links that lead somewhere from this page, and without the others."""
-    found: list[Token] = []
-    kept = True
-    for token in tokens:
-        if token.type == "link_open":
-            target = _target(str(token.attrs["href"]))
-            kept = target is not None
-            token.attrs |= {"href": target or "", "rel": "noreferrer"}
-        if kept or token.type not in {"link_open", "link_close"}:
-            found.append(token)
-    return found
+def _link_open(_renderer: Any, tokens: Sequence[Token], place: int, _options: Any, seen: Any) -> str:
+    """Return the begin of a link, nothing for one that leads nowhere from this page."""
+    target = _target(str(tokens[place].attrs["href"]))
+    seen["link"] = target is not None
+    return "" if target is None else f'<a href="{escape(target)}" rel="noreferrer">'
+
+
+def _link_close(_renderer: Any, _tokens: Any, _place: int, _options: Any, seen: Any) -> str:
+    """Return the end of a link that leads somewhere."""
+    return "</a>" if seen["link"] else ""
 
 
 def _target(link: str) -> str | None:

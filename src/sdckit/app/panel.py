@@ -22,13 +22,12 @@ from sdckit.selection.points import Conditions
 from sdckit.selection.release import make_release, plan_of_search
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from sdckit.app.job import OpenedJob
     from sdckit.arrays import Floats
-    from sdckit.evaluation.result import Evaluation, Knowledge
+    from sdckit.evaluation.result import Knowledge
     from sdckit.metrics.original import Original
-    from sdckit.metrics.pair import Pair
     from sdckit.report.page import Headline
     from sdckit.selection.release import Release, ReleasePlan
 
@@ -135,11 +134,29 @@ def make_panel(
     assert made.made_from is not None  # noqa: S101 - it was just made
     pair = made.made_from.pair
     remarks = (ONE_DRAW if record.random else "", SAMPLED if original.n > SAMPLED_FROM else "")
-    empty = PanelContent(title, method_sentence(made.disclosure), tuple(filter(None, remarks)))
-    axes = [minimise, main_risk(plan.limits)]
+    evaluation = guarded_evaluation(made.evaluation)
     charts = distributions.distribution_panels(pair, {} if edges is None else edges)
-    found = _with_figures(empty, guarded_evaluation(made.evaluation), pair, axes, plan.limits)
-    return replace(found, distributions=tuple(map(Chart.of, charts)))
+    at_risk = distributions.risk_panel_of(evaluation)
+    axes = [minimise, main_risk(plan.limits)]  # of the map
+    return PanelContent(
+        title,
+        method_sentence(made.disclosure),
+        remarks=tuple(filter(None, remarks)),
+        exposed=exposed_sentence(evaluation, original.n),
+        headlines=tuple(measured_headlines(evaluation, axes, plan.limits)),
+        knowledge=evaluation.knowledge,
+        values=dict(evaluation.summary.select("metric", "value").rows()),
+        families=tuple(measures.metric_groups(evaluation)),
+        heat=measures.heat_map(evaluation),
+        scenarios=tuple(signing.scenario_rows(evaluation, plan.limits)),
+        attacks=tuple(measures.attack_rows(evaluation)),
+        at_risk=None if at_risk is None else Chart.of(at_risk),
+        distributions=tuple(map(Chart.of, charts)),
+        figures=signing.statistics_parts(statistics_of(pair), suppressed_cells(pair)),
+        estimates=estimates_part(evaluation.estimates, private=False),
+        variables=pair.p,
+        notes=tuple(dict.fromkeys(evaluation.notes)),
+    )
 
 
 def plan_of_panel(
@@ -161,36 +178,6 @@ def plan_of_panel(
         numbered=opened.given.numbered,
     )
     return plan, minimise
-
-
-def _with_figures(
-    panel: PanelContent,
-    evaluation: Evaluation,
-    pair: Pair,
-    axes: Sequence[str],
-    limits: Mapping[str, float],
-) -> PanelContent:
-    """Return a panel with all that may be shown of a guarded evaluation and of the tables it compares.
-
-    `axes` are the loss and the risk of the map.
-    """
-    at_risk = distributions.risk_panel_of(evaluation)
-    return replace(
-        panel,
-        exposed=exposed_sentence(evaluation, pair.original.n),
-        headlines=tuple(measured_headlines(evaluation, axes, limits)),
-        knowledge=evaluation.knowledge,
-        values=dict(evaluation.summary.select("metric", "value").rows()),
-        families=tuple(measures.metric_groups(evaluation)),
-        heat=measures.heat_map(evaluation),
-        scenarios=tuple(signing.scenario_rows(evaluation, limits)),
-        attacks=tuple(measures.attack_rows(evaluation)),
-        at_risk=None if at_risk is None else Chart.of(at_risk),
-        figures=signing.statistics_parts(statistics_of(pair), suppressed_cells(pair)),
-        estimates=estimates_part(evaluation.estimates, private=False),
-        variables=pair.p,
-        notes=tuple(dict.fromkeys(evaluation.notes)),
-    )
 
 
 NAMES = ("A", "B")

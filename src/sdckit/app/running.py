@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sdckit.core.process_group import NEW_GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 PROGRAM = ("-P", "-m", "sdckit.app.child")  # -P: import nothing from the start folder, whatever lies in it
 LONGEST_LINE = 1 << 26  # bytes of a line that the process prints
@@ -28,22 +28,12 @@ GONE = {
 
 
 @dataclass(frozen=True)
-class MethodState:
-    """How many settings of a method are measured, of how many expected, and if that is all."""
-
-    method: str
-    title: str
-    done: int
-    expected: int
-    finished: bool
-
-
-@dataclass(frozen=True)
 class RunState:
     """What is known of the last run: `outcome` is "done", "stopped" or "error", empty before its end.
 
     `seconds_left` is None as long as nothing is known about it. `error` is one line, as the command line
-    prints it. `result` is what a release has measured; `report` the SHA-256 of its report, empty without one.
+    prints it. `methods` says of each method how many settings are measured, of how many expected, and if that
+    is all. `result` is what a release has measured; `report` the SHA-256 of its report, empty without one.
     """
 
     running: bool = False
@@ -51,7 +41,7 @@ class RunState:
     step: str = ""
     share: float = 0.0
     seconds_left: float | None = None
-    methods: tuple[MethodState, ...] = ()
+    methods: Sequence[Mapping[str, Any]] = ()
     warnings: tuple[str, ...] = ()
     outcome: str = ""
     error: str = ""
@@ -63,8 +53,7 @@ class RunState:
         content = {name: value for name, value in line.items() if name != "kind"}
         match line["kind"]:
             case "progress":
-                methods = tuple(MethodState(**one) for one in content.pop("methods"))
-                return replace(self, **content, methods=methods)
+                return replace(self, **content)
             case "warning":
                 return replace(self, warnings=(*self.warnings, content["text"]))
             case "error":

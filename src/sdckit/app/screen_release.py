@@ -206,17 +206,6 @@ MET = "This setting meets every limit. The released file is measured again; it i
 UNITS = "There is no limit on finding whole households, firms or persons; set one on the screen Goal."
 TOGETHER = "The new file is measured together with them; it is not kept if it then misses a limit."
 UNSEEN = "No screen shows some choices of this job: {}. Look at them under Copy as command."
-SHOWN = {  # keys of a job that the screens show; the name of a folder of runs follows from them
-    "input": ("data", "na", "delimiter", "decimal_comma", "encoding", "table"),
-    "roles": ("columns", "key", "by", "untouched", "unknown", "confidential", "drop", "weights", "unit"),
-    "recode": ("",),
-    "rules": ("rule",),
-    "scenario": ("",),
-    "search": ("max_risk", "max_loss", "minimise", "methods"),
-    "measures": ("estimates",),
-    "output": ("output", "report", "keep_order"),
-    "private": ("private", "private_report", "folder"),
-}
 MARKS = {"good": "✓", "look": "!", "bad": "✗"}
 
 
@@ -262,15 +251,9 @@ def checklist(session: Session, point: Point) -> list[Item]:
 
 
 def unseen_choices(job: Mapping[str, Any]) -> list[str]:
-    """Return the keys of a job that no screen shows; a job from elsewhere may have any, as [roles] known.
-
-    Sections that are values themselves, such as [recode], have a key without a name.
-    """
-    return [
-        field.path
-        for field in job_options("recommend")
-        if field.key in job.get(field.section, ()) and field.key not in SHOWN.get(field.section, ())
-    ]
+    """Return the keys of a job that no screen shows; a job from elsewhere may have any, as [roles] known."""
+    hidden = (field for field in job_options("recommend") if field.off_page)
+    return [field.path for field in hidden if field.key in job.get(field.section, ())]
 
 
 def _earlier(session: Session) -> Item:

@@ -10,6 +10,7 @@ from sdckit.app.screen import REFUSALS, Form, Page, checked, kept, message_of, s
 from sdckit.app.session import describe
 from sdckit.app.state import roles_of_job
 from sdckit.core.text import number
+from sdckit.request.options import SINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +46,6 @@ MEANINGS = {
     "household, firm or person": "A number that several records share. The release has new ones.",
     "do not publish it": "The column is left out of the release.",
 }
-SINGLE = ("weights", "unit")
 GUESSES = {  # by the name of the role that is proposed
     "variable": "mask it",
     "untouched": "publish it as it is",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sdckit.app.running import RunState
@@ -52,7 +51,7 @@ def progress_of(session: Session) -> dict[str, Any]:
         "share": share,
         "percent": f"{share:.0%}",
         "text": _progress_text(state, share),
-        "methods": [asdict(one) for one in state.methods],
+        "methods": list(state.methods),
         "warnings": list(state.warnings),
     }
 

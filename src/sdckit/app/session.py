@@ -86,7 +86,7 @@ class OpenFile:
     def move(self, *, forward: bool) -> None:
         """Undo the last change, or do again what was undone; at the end of the states nothing happens."""
         before = self.history.version
-        self.history.redo() if forward else self.history.undo()
+        self.history.move(1 if forward else -1)
         if self.history.version != before:
             self._write_job()
 

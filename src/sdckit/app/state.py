@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST_STATES = 200  # that undo can go back over
+DAMAGE = (AttributeError, KeyError, RecursionError, TypeError, ValueError)  # of reading a damaged history
 UNJUDGED = ("output", "private")  # sections that no setting is judged by
 
 
@@ -62,14 +63,6 @@ class State:
         """Roles and recodings of the job by the names of arguments."""
         return roles_of_job(self.job)
 
-    def with_section(self, name: str, entries: Any) -> State:
-        """Return the state with another section; without entries the section is dropped.
-
-        The chosen setting is dropped, too, where it was chosen under other conditions.
-        """
-        others = {section: found for section, found in self.job.items() if section != name}
-        return self.with_job(others | ({name: entries} if entries else {}))
-
     def with_job(self, job: Mapping[str, Any]) -> State:
         """Return the state with another job; the chosen setting is kept if only outputs differ."""
         return State(job, self.pick if judged(job) == judged(self.job) else None)
@@ -85,7 +78,7 @@ class State:
         try:
             job, pick = found["job"], found["pick"]
             return cls({**job}, None if pick is None else Pick(pick["method"], pick["parameters"]))
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        except DAMAGE as error:
             raise ValueError(f"a stored state is damaged ({error}); start with a fresh one") from error
 
 
@@ -121,15 +114,6 @@ class Past:
         if not (whole and 0 <= self.position < len(self.states) <= MOST_STATES and self.version >= 1):
             where = f"{self.position} of {len(self.states)}"
             raise ValueError(f"the history is at state {where}; start with a fresh one")
-
-    def with_state(self, state: State) -> Past:
-        """Return the history with a new current state, without those that were undone."""
-        kept = (*self.states[: self.position + 1], state)[-MOST_STATES:]
-        return Past(kept, len(kept) - 1, self.version + 1)
-
-    def moved(self, by: int) -> Past:
-        """Return the history at an earlier or a later state."""
-        return Past(self.states, self.position + by, self.version + 1)
 
 
 class StaleError(ValueError):
@@ -184,19 +168,14 @@ class History:
         """
         with self._changing(seen):
             if state != self.current:
-                self._become(self._past.with_state(state))
+                kept = (*self._past.states[: self._past.position + 1], state)[-MOST_STATES:]
+                self._become(kept, len(kept) - 1)
 
-    def undo(self, seen: int | None = None) -> None:
-        """Go back to the earlier state, if there is one; `seen` as for `add`."""
+    def move(self, by: int, seen: int | None = None) -> None:
+        """Go to an earlier state (-1) or one that was undone (1), if there is one; `seen` as for `add`."""
         with self._changing(seen):
-            if self.can_undo:
-                self._become(self._past.moved(-1))
-
-    def redo(self, seen: int | None = None) -> None:
-        """Go on to the state that was undone, if there is one; `seen` as for `add`."""
-        with self._changing(seen):
-            if self.can_redo:
-                self._become(self._past.moved(1))
+            if self.can_redo if by > 0 else self.can_undo:
+                self._become(self._past.states, self._past.position + by)
 
     @contextmanager
     def _changing(self, seen: int | None) -> Iterator[None]:
@@ -206,8 +185,9 @@ class History:
                 raise StaleError("the job was changed meanwhile, perhaps in another tab; reload this page")
             yield
 
-    def _become(self, past: Past) -> None:
-        """Store other content, then take it over."""
+    def _become(self, states: tuple[State, ...], position: int) -> None:
+        """Store other states with the position of the current one, then take them over."""
+        past = Past(states, position, self.version + 1)
         if self._store is not None:
             self._store(past)
         self._past = past
@@ -298,7 +278,7 @@ class WorkFolder:
         try:
             past, self.stamp = self._read(file)
             return History(past, self._store)
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        except DAMAGE:
             aside = self._set_aside(file)
             fresh = Past((first,))
             self._written = _identity_of(file)
@@ -310,7 +290,7 @@ class WorkFolder:
         """Return the section on the input of the stored job without the path; empty if nothing is stored."""
         try:
             past, _ = self._read(self.path / HISTORY)
-        except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError):
+        except (OSError, *DAMAGE):
             return {}
         section = past.states[past.position].job["input"]
         return {name: value for name, value in section.items() if name != "data"}
@@ -422,7 +402,7 @@ def _data_name(file: Path) -> str | None:
     """Return the name of the data file that a history is about; None if that cannot be read."""
     try:
         return str(json.loads(file.read_text(encoding="utf-8"))["data"]["name"])
-    except (OSError, RecursionError, KeyError, TypeError, ValueError):
+    except (OSError, *DAMAGE):
         return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,16 +107,7 @@ class Follower:
 
     def observe(self, methods: list[MethodProgress]) -> None:
         """Take how far each method is; it is sent with the next line of progress."""
-        self.methods = [
-            {
-                "method": one.method,
-                "title": short_title(one.method),
-                "done": one.done,
-                "expected": one.expected,
-                "finished": one.finished,
-            }
-            for one in methods
-        ]
+        self.methods = [asdict(one) | {"title": short_title(one.method)} for one in methods]
 
     def progress(self, step: str, share: float) -> None:
         """Take the name of the step and the share done, and send them unless a line was sent just now."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import inspect
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ ORDER = (  # of the sections in the help of a command; options that no job has c
     *("output", "masking", "search", "private", "rules", "scenario", "roles", "recode"),
     *("measures", "engine", "input", ""),
 )
-WORD = re.compile(r"--?[\w-]+ (?:'[^']*'|[^\s-]\S*)|(?:'[^']*'|\S)+")  # an option goes with its value
 
 
 def parameters(command: str) -> list[click.Parameter]:
@@ -52,45 +52,28 @@ def _parameter(option: Option, command: str) -> click.Parameter:
 
 
 class WithExamples(click.Command):
-    """A click command whose examples go on in the next line where the screen is too narrow for one."""
+    """A click command whose help ends with the examples of its docstring."""
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the examples; a line that is too long ends with a backslash, as shells take it."""
-        if self.epilog:
-            width = formatter.width - 2  # the help is indented
-            lines = [broken for line in self.epilog.splitlines() for broken in continued(line, width)]
-            formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_text("\n".join(lines))
-
-
-def continued(line: str, width: int) -> list[str]:
-    """Return a command as lines of at most `width` characters each, if its words allow it, for a shell."""
-    if len(line) <= width:
-        return [line]
-    indent = len(line) - len(line.lstrip())
-    words = WORD.findall(line)
-    lines = [" " * indent + words[0]]
-    for word in words[1:]:
-        if len(lines[-1]) + len(word) + len("  \\") > width:
-            lines[-1] += " \\"
-            lines.append(" " * (indent + 4) + word)
-        else:
-            lines[-1] += f" {word}"
-    return lines
+    def __init__(self, *names: Any, **given: Any) -> None:
+        super().__init__(*names, **given)
+        about, _, examples = inspect.cleandoc(self.help or "").partition("\n\nExamples\n--------\n")
+        self.help, self.epilog = about, f"\b\nExamples:\n{textwrap.indent(examples, '  ')}"
 
 
 class SingleValueCommand(WithExamples):
-    """A click command that refuses two values of a single-valued option; click would take the last."""
+    """A click command that refuses two values of an option that takes one, and two forms of output."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise an error for a single-valued option given twice, then parse the arguments."""
+        """Parse words; raise an error for two values of an option that takes one, or two forms of output."""
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for option in given:
             single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
             if single and given.count(option) > 1 and not ctx.resilient_parsing:
                 raise click.UsageError(f"{option.opts[-1]} is given twice and takes one value", ctx)
-        return super().parse_args(ctx, args)
+        left = super().parse_args(ctx, args)
+        if ctx.params.get("as_json") and ctx.params.get("as_csv"):
+            raise ValueError("--json and --csv exclude each other; give one of them")
+        return left
 
 
 class CommandGroup(WithExamples, click.Group):

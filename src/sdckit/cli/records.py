@@ -20,7 +20,6 @@ from sdckit.record.replay import check_suffix, replay
 from sdckit.record.store import Store, require_apart
 from sdckit.request.checks import check_output
 from sdckit.request.results import as_json as json_text
-from sdckit.terminal import EXCLUDE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,8 +59,6 @@ def run_check(masked: Path, data: Path | None, *, private: Path | None, as_json:
 
     With the original, its risks are measured again and compared with those of the record.
     """
-    if as_json and as_csv:
-        raise ValueError(EXCLUDE)
     store = Store.at(private)
     entry, limits = check_file(store, masked)
     note, changes = intruder_note(entry), None

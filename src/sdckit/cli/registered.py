@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sdckit import terminal
 from sdckit.core.registry import MISSING_RULE, method_named, metrics_named, range_text
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from sdckit.core.registry import Method, Metric, Parameter
 
+    Card = dict[str, list[str]]
+
 NEEDED = {  # options without which a metric about these columns has nothing to measure
     "untouched": " --untouched town",
     "confidential": " --confidential income",
@@ -25,42 +27,36 @@ NEEDED = {  # options without which a metric about these columns has nothing to 
 
 def show_metrics(name: str | None, *, as_json: bool, as_csv: bool) -> None:
     """Print one metric in full, or a line for each; as JSON or CSV the same rows either way."""
-    chosen = metrics_named(name)[0] if name else None
-    rows = [row for row in metric_rows() if chosen is None or row["metric"] == chosen.name]
-    if terminal.show_rows(rows, as_json=as_json, as_csv=as_csv):
-        return
-    if chosen is None:
-        summaries = {one.name: (one.summary, one.title) for one in METRICS.values()}
-        _print_list(summaries, "sdckit metrics NAME shows one in full")
-    else:
-        terminal.print_line(terminal.card_text(f"{chosen.name} - {chosen.title}", metric_card(chosen)))
+    chosen = METRICS if name is None else {one.name: one for one in metrics_named(name)[:1]}
+    rows = [metric_row(one) for one in chosen.values()]
+    if not terminal.show_rows(rows, as_json=as_json, as_csv=as_csv):
+        _print("metrics", chosen, None if name is None else metric_card)
 
 
 def show_methods(name: str | None, *, as_json: bool, as_csv: bool) -> None:
     """Print one method in full, or a line for each; as JSON or CSV the same rows either way."""
-    chosen = method_named(name) if name else None
-    rows = [row for row in method_rows() if chosen is None or row["method"] == chosen.name]
-    if terminal.show_rows(rows, as_json=as_json, as_csv=as_csv):
+    chosen = METHODS if name is None else {name: method_named(name)}
+    rows = [method_row(one) for one in chosen.values()]
+    if not terminal.show_rows(rows, as_json=as_json, as_csv=as_csv):
+        _print("methods", chosen, None if name is None else method_card)
+
+
+def _print(command: str, chosen: Mapping[str, Any], card: Callable[[Any], Card] | None) -> None:
+    """Print the card of the only one, or a line for each: summaries if all fit on the screen, else titles."""
+    if card is not None:
+        (one,) = chosen.values()
+        terminal.print_line(terminal.card_text(f"{one.name} - {one.title}", card(one)))
         return
-    if chosen is None:
-        summaries = {one.name: (one.summary, one.title) for one in METHODS.values()}
-        _print_list(summaries, "sdckit methods NAME shows one in full")
-    else:
-        terminal.print_line(terminal.card_text(f"{chosen.name} - {chosen.title}", method_card(chosen)))
-
-
-def _print_list(entries: Mapping[str, tuple[str, str]], last: str) -> None:
-    """Print a line for each name: its summary if all of them fit on the screen, else its title."""
-    summaries = {name: summary.partition(";")[0] for name, (summary, _) in entries.items()}
-    titles = {name: title for name, (_, title) in entries.items()}
+    summaries = {name: one.summary.partition(";")[0] for name, one in chosen.items()}
+    titles = {name: one.title for name, one in chosen.items()}
     terminal.print_line(terminal.list_text(summaries, titles))
-    terminal.print_line(f"\n{last}")
+    terminal.print_line(f"\nsdckit {command} NAME shows one in full")
 
 
-def metric_card(metric: Metric) -> dict[str, list[str]]:
+def metric_card(metric: Metric) -> Card:
     """Return all that is to be said about a metric: lines of text by label."""
     example = f"sdckit evaluate data.csv masked.csv --metrics {metric.name}"
-    card: dict[str, list[str]] = {
+    card: Card = {
         "measures": [metric.summary, *_explanation(metric.function)],
         "family": [metric.family],
         "range": [metric.range_text],
@@ -72,13 +68,13 @@ def metric_card(metric: Metric) -> dict[str, list[str]]:
         "example": [f"{example}{NEEDED.get(metric.role or '', '')}"],
     }
     words = [one for one in metric.parameters if len(one.choices) > 1 and one is not MISSING_RULE]
-    chosen = next(iter(words), None)
-    if chosen is not None:
-        card["example"].append(f"{example}:{chosen.name}={_other_choice(chosen)}")
+    for one in words[:1]:
+        other = next(word for word in one.choices if word != one.default)
+        card["example"].append(f"{example}:{one.name}={other}")
     return card
 
 
-def method_card(method: Method) -> dict[str, list[str]]:
+def method_card(method: Method) -> Card:
     """Return all that is to be said about a method: lines of text by label."""
     grids = [one for one in method.parameters if one.grid]
     setting = "".join(f" --set {one.name}={_plain(one.default)}" for one in grids[:1] if one.default != ())
@@ -101,11 +97,6 @@ def _explanation(function: Callable[..., object]) -> list[str]:
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip()]
 
 
-def _other_choice(parameter: Parameter) -> str:
-    """Return the first word that a parameter takes besides its default."""
-    return next(word for word in parameter.choices if word != parameter.default)
-
-
 def _plain(value: object) -> str:
     """Return a number or word as it is written on the command line."""
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -118,38 +109,32 @@ def _values(parameter: Parameter) -> str:
     return f"{parameter.name}={','.join(few)}"
 
 
-def metric_rows() -> list[dict[str, str]]:
-    """Return name, meaning, range, options and reference of each metric, as texts."""
-    return [
-        {
-            "metric": metric.name,
-            "title": metric.title,
-            "measures": metric.summary,
-            "family": metric.family,
-            "range": metric.range_text,
-            "measured": metric.status,
-            "options": ", ".join(parameter.name for parameter in metric.parameters),
-            "reference": metric.reference,
-        }
-        for metric in METRICS.values()
-    ]
+def metric_row(metric: Metric) -> dict[str, str]:
+    """Return name, meaning, range, options and reference of a metric, as texts."""
+    return {
+        "metric": metric.name,
+        "title": metric.title,
+        "measures": metric.summary,
+        "family": metric.family,
+        "range": metric.range_text,
+        "measured": metric.status,
+        "options": ", ".join(parameter.name for parameter in metric.parameters),
+        "reference": metric.reference,
+    }
 
 
-def method_rows() -> list[dict[str, str]]:
-    """Return name, effect, parameters, what is kept and reference of each masking method, as texts."""
-    return [
-        {
-            "method": method.name,
-            "title": method.title,
-            "does": method.summary,
-            "parameters": "; ".join(parameter_text(parameter) for parameter in method.parameters),
-            "keeps": "; ".join(method.keeps),
-            "rows": rows_text(method),
-            "tried": method.status,
-            "reference": method.reference,
-        }
-        for method in METHODS.values()
-    ]
+def method_row(method: Method) -> dict[str, str]:
+    """Return name, effect, parameters, what is kept and reference of a masking method, as texts."""
+    return {
+        "method": method.name,
+        "title": method.title,
+        "does": method.summary,
+        "parameters": "; ".join(parameter_text(parameter) for parameter in method.parameters),
+        "keeps": "; ".join(method.keeps),
+        "rows": rows_text(method),
+        "tried": method.status,
+        "reference": method.reference,
+    }
 
 
 def parameter_text(parameter: Parameter) -> str:

@@ -40,8 +40,6 @@ def run_words(command: str, given: Mapping[str, Any]) -> None:
 
 def run_job(path: Path, given: Mapping[str, Any]) -> None:
     """Read a job file, and run the request that it stands for; `given` are flags of `sdckit run`."""
-    if given["as_json"] and given["as_csv"]:
-        raise ValueError(terminal.EXCLUDE)
     job = read_job(path)
     for option in (OPTIONS[name] for name, on in given.items() if on):
         if job.command not in option.commands:

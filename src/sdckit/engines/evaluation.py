@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,17 +18,16 @@ from sdckit.engines.transport import Block, Message, Reads
 from sdckit.evaluation.measure import (
     Measuring,
     calibration_notes,
+    evaluation_of,
     informed_groups,
     measures_linkage,
     metrics_for_columns,
-    missing_notes,
     score_groups,
-    small_strata_notes,
     uninformed_notes,
     unmasked_notes,
     warn_of_changed_columns,
 )
-from sdckit.evaluation.result import Evaluation, knowledge_of_columns, table_rows, tidy_table
+from sdckit.evaluation.result import Evaluation, knowledge_of_columns
 from sdckit.io.memory import memory_text
 from sdckit.kernels.ranks import TIES
 from sdckit.masking.disclosure import Method, disclosure_of
@@ -43,7 +41,6 @@ from sdckit.metrics.doubts import (
 )
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.publishable import dominated_rows
 from sdckit.metrics.score import sampling_of
 from sdckit.progress import reported_to, track
 from sdckit.risk.distances import row_marks
@@ -269,7 +266,7 @@ def _evaluate_blocks(found: Opened, options: Mapping[str, Any]) -> Evaluation:
     notes |= dict.fromkeys(calibration_notes(disclosure, risks))
     unmasked = untouched_names(found.rows, published, disclosure.columns)
     scores |= RiskScores(found, disclosure, replace(how, metrics=risks), unmasked).of(groups, notes)
-    measured = _evaluation(groups, how, scores, notes)
+    measured = evaluation_of(groups, how, scores, notes)
     if not risks:
         return measured
     names = dict.fromkeys([*published, *variables])
@@ -310,32 +307,6 @@ def _named_groups(
     """Return the whole file, named "all", and each stratum with its name."""
     strata = [(name, groups[number]) for number, name in enumerate(names) if number in groups]
     return [("all", groups[None]), *strata]
-
-
-def _evaluation(
-    groups: Sequence[tuple[str, EngineComparison]],
-    how: Measuring,
-    scores: Mapping[str, Sequence[Score | None]],
-    notes: dict[str, None],
-) -> Evaluation:
-    """Return the metrics of the whole file and of each stratum, with sentences and notes."""
-    rows: list[dict[str, Any]] = []
-    whole = groups[0][1]
-    meaning: dict[str, str] = {}
-    parts: dict[str, dict[str, float]] = {}
-    for (place, (stratum, group)), metric in product(enumerate(groups), how.metrics):
-        score = scores[metric.name][place]
-        if score is None:
-            continue
-        rows += table_rows(metric, stratum, group, score)
-        if group is whole:
-            meaning[metric.name] = metric.explain(score)
-            parts[metric.name] = score.parts
-            notes |= dict.fromkeys(score.notes)
-    notes |= dict.fromkeys(missing_notes(whole, how.metrics, str(how.options["missing"])))
-    notes |= dict.fromkeys(small_strata_notes(group.n for _, group in groups[1:]))
-    dominated = dominated_rows(groups, how.metrics)
-    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, dominated=dominated, size=whole.n)
 
 
 def check_measuring(engine: str, metrics: str | Iterable[str] | None, ties: str) -> None:

@@ -16,10 +16,7 @@ from sdckit.core import checks, notebook, registry
 from sdckit.core.table import USUAL_KIND, Table, kind_of, names_of
 from sdckit.core.text import number
 from sdckit.estimation.estimators import ABSENT, FACTOR, Row, Rows, column_figures, name_of_row, rows_of
-from sdckit.estimation.guards import (
-    Guards,
-    Protection,
-)
+from sdckit.estimation.guards import Guards, Protection
 from sdckit.estimation.models import Levels, coefficients, formula_terms, levels_of, shared_levels
 from sdckit.estimation.parse import parse_estimates
 from sdckit.estimation.survey_file import WHOLE, Options, SurveyFile, survey_files
@@ -27,12 +24,8 @@ from sdckit.io.table_result import TableResult
 from sdckit.metrics.loss.moments import overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from sdckit.arrays import Ints
     from sdckit.core.registry import Metric
-    from sdckit.estimation.estimators import Rows
-    from sdckit.estimation.guards import Guards
     from sdckit.estimation.parse import Request
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
@@ -181,11 +174,6 @@ class Estimates(TableResult):
         rows = self.table.filter(pl.col("overlap").is_not_null())
         moved = pl.col("change_in_se").abs()
         worst = rows.sort("overlap", moved.fill_null(float("inf")), descending=[False, True]).head(1)
-        counted = self.table.select(
-            sign_changed=(pl.col("sign") == "changed").sum(),
-            significance_lost=(pl.col("significance") == "lost").sum(),
-            significance_gained=(pl.col("significance") == "gained").sum(),
-        )
         found = rows.select(
             worst_overlap=pl.col("overlap").min(),
             median_overlap=pl.col("overlap").median(),
@@ -200,7 +188,9 @@ class Estimates(TableResult):
             "without_value": self.table.height - rows.height,
             "worst": _name(worst.row(0, named=True)) if worst.height else None,
             **found.row(0, named=True),
-            **counted.row(0, named=True),
+            "sign_changed": (self.table["sign"] == "changed").sum(),
+            "significance_lost": (self.table["significance"] == "lost").sum(),
+            "significance_gained": (self.table["significance"] == "gained").sum(),
         }
 
     def __repr__(self) -> str:
@@ -229,9 +219,14 @@ class Estimates(TableResult):
 
     def _sentences(self) -> list[str]:
         """Return how many rows are not shown, and the line that sums up."""
-        left = self.table.height - SHOWN
+        left, found = self.table.height - SHOWN, self.summary
         more = [f"and {left} more with a larger overlap"] if left > 0 else []
-        return [*more, _summary_text(self.summary)]
+        if found["worst"] is None:
+            return [*more, f"no overlap: {found['estimates']} estimates cannot be compared"]
+        below, outside = (found[name] or 0.0 for name in ("overlap_below_half", "outside_1_se"))
+        middle, least = (number(found[name]) for name in ("median_overlap", "worst_overlap"))
+        text = f"overlap {middle} in the median and {least} at worst; {below:.0%} below 0.5, "
+        return [*more, f"{text}{outside:.0%} moved by more than 1 s.e."]
 
     def _repr_html_(self) -> str:
         """Return what `print` shows, for notebooks."""
@@ -242,18 +237,6 @@ class Estimates(TableResult):
 def _name(row: dict[str, Any]) -> str:
     """Return estimate and domain of a row of the table as one text."""
     return name_of_row(row["estimate"], row["domain"])
-
-
-def _summary_text(summary: dict[str, Any]) -> str:
-    """Return the summary as one line."""
-    if summary["worst"] is None:
-        return f"no overlap: {summary['estimates']} estimates cannot be compared"
-    below, outside = (summary[name] or 0.0 for name in ("overlap_below_half", "outside_1_se"))
-    middle, least = (number(summary[name]) for name in ("median_overlap", "worst_overlap"))
-    return (
-        f"overlap {middle} in the median and {least} at worst; {below:.0%} below 0.5, "
-        f"{outside:.0%} moved by more than 1 s.e."
-    )
 
 
 # --- change, overlap, sign and significance ---
@@ -341,26 +324,17 @@ def _inflated(ours: Row, theirs: Row, values: Sequence[float]) -> tuple[float, f
 
 def _words(ours: Row, theirs: Row) -> tuple[str | None, str | None, int, int, str | None]:
     """Return what became of sign and significance, the records of both files, and reasons."""
-    sign = None
+    sign = significance = None
     if not math.isnan(ours.value + theirs.value):
         sign = "kept" if np.sign(ours.value) == np.sign(theirs.value) else "changed"
-    return sign, _significance(ours, theirs), ours.records, theirs.records, _reason(ours, theirs)
-
-
-def _significance(ours: Row, theirs: Row) -> str | None:
-    """Return whether 0 lies outside both intervals ("kept"), one ("lost", "gained") or none of them."""
-    if math.isnan(ours.low + ours.high + theirs.low + theirs.high):
-        return None
-    before, after = (row.low > 0 or row.high < 0 for row in (ours, theirs))
-    return {(True, True): "kept", (True, False): "lost", (False, True): "gained"}.get((before, after), "none")
-
-
-def _reason(ours: Row, theirs: Row) -> str | None:
-    """Return why figures of a row are absent, and in which file; None if all are there."""
-    if ours.reason == theirs.reason:
-        return ours.reason or None
-    parts = (("original", ours), ("masked", theirs))
-    return "; ".join(f"{which}: {row.reason}" for which, row in parts if row.reason)
+    if not math.isnan(ours.low + ours.high + theirs.low + theirs.high):
+        before, after = (row.low > 0 or row.high < 0 for row in (ours, theirs))  # 0 lies outside
+        significance = (("none", "gained"), ("lost", "kept"))[before][after]
+    reason = ours.reason
+    if reason != theirs.reason:
+        parts = (("original", ours), ("masked", theirs))
+        reason = "; ".join(f"{which}: {row.reason}" for which, row in parts if row.reason)
+    return sign, significance, ours.records, theirs.records, reason or None
 
 
 # --- all estimates of a file ---
@@ -386,19 +360,12 @@ def require_readable(file: SurveyFile, requests: Iterable[Request]) -> None:
             file.require([*one.columns, *one.by])
             if one.formula is not None:
                 formula_terms(one.formula)
-            for name in _number_columns(one):
+            names = () if one.condition and one.condition.other.kind == "text" else one.columns
+            for name in names if one.formula is None else ():  # models take any column
                 if not file.is_number(name):
                     file.table.numeric_columns([name])  # raises
         except (ValueError, TypeError) as error:
             raise type(error)(f"estimate {one.text!r}: {error}") from error
-
-
-def _number_columns(request: Request) -> tuple[str, ...]:
-    """Return the columns of an estimate that need numbers; in models and beside a text, none."""
-    condition = request.condition
-    if request.formula is not None:
-        return ()
-    return () if condition is not None and condition.other.kind == "text" else request.columns
 
 
 # --- estimates that the owner of a file declares: measured once in the original, and in each masked file ---
@@ -585,14 +552,9 @@ def withheld_rows_of_losses(
     if found is None:
         return frozenset()
     names = [one.name for one in metrics if one.role == KEPT]
-    enough = found.table["overlap"].count() >= checks.FEWEST_REPORTED
-    mean = enough and not found.some_withheld
-    return frozenset(
-        (name, place, WHOLE)
-        for name in names
-        for place in groups
-        if not (mean and name == KEPT and place == WHOLE)
-    )
+    mean = found.table["overlap"].count() >= checks.FEWEST_REPORTED and not found.some_withheld
+    rows = {(name, place, WHOLE) for name in names for place in groups}
+    return frozenset(rows - {(KEPT, WHOLE, WHOLE)} if mean else rows)
 
 
 def _named_table(pair: Pair, names: set[str]) -> Table | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import operator
-from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
@@ -171,13 +170,13 @@ class Ordering:
         return found
 
     @cached_property
-    def _distributions(self) -> list[Distribution | Selection]:
+    def _distributions(self) -> list[Distribution]:
         """The values of each domain that have a weight."""
         y, weights = self.values, self.weights
         if weights is None:
             values = y[self.grouping.by_domain]
-            return [Selection(values[begin:end]) for begin, end in self.grouping.slices()]
-        found: list[Distribution | Selection] = []
+            return [Distribution(np.sort(values[begin:end]), None) for begin, end in self.grouping.slices()]
+        found: list[Distribution] = []
         for begin, end in self.grouping.slices():
             rows = self.order[begin:end]
             own = weights[rows]
@@ -199,33 +198,17 @@ class Ordering:
 
 
 class Distribution(NamedTuple):
-    """Values in ascending order, and the cumulated weights of their records."""
+    """Values in ascending order, and the cumulated weights of their records; None where each weighs 1."""
 
     values: Floats
-    weights: Floats
+    weights: Floats | None
 
     def quantile(self, share: float) -> float:
         """Return the smallest value at which the cumulated weight reaches a share of the whole."""
+        if self.weights is None:
+            return float(self.values[max(math.ceil(share * self.values.size) - 1, 0)])
         place = int(self.weights.searchsorted(share * self.weights[-1]))
         return float(self.values[min(place, self.values.size - 1)])
-
-
-class Selection:
-    """Values that weigh 1 each, sorted no further than the quantiles need that were asked for."""
-
-    def __init__(self, values: Floats) -> None:
-        self.values: Floats = values  # sorted in place
-        self._known = [-1, values.size]  # places whose values are in order, with lower ones before them
-
-    def quantile(self, share: float) -> float:
-        """Return the smallest value at which the number of values reaches a share of them all."""
-        place = max(math.ceil(share * self.values.size) - 1, 0)
-        after = bisect_left(self._known, place)
-        if self._known[after] != place:
-            begin = self._known[after - 1] + 1
-            self.values[begin : self._known[after]].partition(place - begin)
-            self._known.insert(after, place)
-        return float(self.values[place])
 
 
 # --- linearised estimates ---

@@ -113,11 +113,8 @@ def members_of(file: SurveyFile, by: tuple[str, ...], counted: Bools) -> list[Me
     """Return the counted records of each domain."""
     grouping, unit = file.grouping(by), file.options.unit
     units = None if unit is None else file.domains([unit]).numbers
-    rows = np.flatnonzero(counted & (grouping.numbers < grouping.count))
-    numbers = grouping.numbers[rows]
-    ends = np.cumsum(np.bincount(numbers, minlength=grouping.count))[:-1]
-    parts = np.split(rows[np.argsort(numbers, kind="stable")], ends) if grouping.count else []
-    return [Members(part, units) for part in parts]
+    domains = (grouping.by_domain[begin:end] for begin, end in grouping.slices())
+    return [Members(rows[counted[rows]], units) for rows in domains]
 
 
 def sum_reason(sizes: Floats) -> str:
@@ -195,11 +192,7 @@ def model_shares(file: SurveyFile, request: Request, levels: Levels, rows: Rows)
     compared = _compared(file, request, levels)
     labels = file.grouping(request.by).labels
     for domain, members in enumerate(members_of(file, request.by, seen & (data.weights > 0))):
-        own = data._replace(
-            response=data.response[members.records],
-            terms=data.terms[members.records],
-            weights=data.weights[members.records],
-        )
+        own = data.take(members.records)
         reason = _model_reason(own, request, members, compared)
         keys = [(f"{request.text} [{name}]", labels[domain]) for name in data.names]
         fitted = np.array([not math.isnan(rows[key].value) for key in keys])
@@ -274,30 +267,24 @@ NOTHING = (math.inf, math.inf)
 
 
 class Class(NamedTuple):
-    """A class of change from `low` up to `high`, None where it has no end; both are ends of classes."""
+    """A class of change from `low` up to `high`, infinite where it has no end; both are ends of classes."""
 
     low: float
-    high: float | None
+    high: float
 
     def text(self, unit: str) -> str:
         """Return the class in words, such as "1 to 5 %"."""
-        if self.high is None:
+        if self.high == math.inf:
             return f"above {self.low:g} {unit}"
         return f"{self.low:g} to {self.high:g} {unit}" if self.low else f"below {self.high:g} {unit}"
-
-    @property
-    def end(self) -> float:
-        """The upper end; infinite without one."""
-        return math.inf if self.high is None else self.high
 
 
 def class_of(change: float | None, ends: Sequence[float], first: float | None) -> Class | None:
     """Return the class of a change, whatever its direction; the first class ends at `first`."""
     if change is None or first is None or math.isnan(change):
         return None
-    kept = [0.0, *(end for end in ends if end >= first)]
-    size = abs(change)
-    return next((Class(low, high) for low, high in pairwise(kept) if size < high), Class(kept[-1], None))
+    kept = [0.0, *(end for end in ends if end >= first), math.inf]
+    return next((Class(*one) for one in pairwise(kept) if abs(change) < one[1]), Class(*kept[-2:]))
 
 
 def half_width(ends: Sequence[float], first: float) -> float:
@@ -320,7 +307,7 @@ def percent_slack(row: Row, masked: float, first: float | None) -> tuple[float, 
     found = class_of(100 * (share - 1), PERCENTS, first)
     if found is None:
         return NOTHING
-    low, high = found.low / 100, found.end / 100
+    low, high = found.low / 100, found.high / 100
     above = share / (1 - high) - 1 if high < 1 else math.inf
     below = 1 - share / (1 + high)
     if low and share > 1:
@@ -338,7 +325,7 @@ def error_slack(row: Row, masked: float, first: float | None) -> tuple[float, fl
     found = class_of(gap / error, ERRORS, first)
     if found is None:
         return NOTHING
-    low, high = found.low * error, found.end * error
+    low, high = found.low * error, found.high * error
     if not low:
         return high + gap, high - gap
     return (gap - low, high - gap) if gap > 0 else (high + gap, -gap - low)
@@ -370,9 +357,9 @@ class Guard(NamedTuple):
 
     def coarser(self, *, percent: bool) -> Guard:
         """Return the guard that joins the first two classes of one kind, or tells none of them."""
-        if percent:
-            return self._replace(percent=_next(PERCENTS, self.percent)).checked
-        return self._replace(errors=_next(ERRORS, self.errors)).checked
+        ends, first = (PERCENTS, self.percent) if percent else (ERRORS, self.errors)
+        wider = next((end for end in ends if first is not None and end > first), None)
+        return (self._replace(percent=wider) if percent else self._replace(errors=wider)).checked
 
     @property
     def checked(self) -> Guard:
@@ -381,11 +368,6 @@ class Guard(NamedTuple):
 
 
 Guards = dict[Key, Guard]
-
-
-def _next(ends: Sequence[float], first: float | None) -> float | None:
-    """Return the end after the given one; None after the last."""
-    return next((end for end in ends if first is not None and end > first), None)
 
 
 class Slack(NamedTuple):
@@ -676,7 +658,7 @@ def summary_sentences(rows: Sequence[PublicRow], most: int = 3) -> list[str]:
     found = []
     if errors:
         classes = [row.change_in_se for row in errors if row.change_in_se is not None]
-        far = [row for row in errors if row.change_in_se == Class(ERRORS[-1], None)]
+        far = [row for row in errors if row.change_in_se == Class(ERRORS[-1], math.inf)]
         near, above = classes.count(Class(0.0, ERRORS[0])), sum(one.low >= ERRORS[1] for one in classes)
         found.append(
             f"{near} of {_counted(errors, count, 'standard errors')} moved by less than half a standard "
@@ -697,7 +679,7 @@ def summary_sentences(rows: Sequence[PublicRow], most: int = 3) -> list[str]:
 
 def _tells(found: Class | None, end: float) -> bool:
     """Return True if a class of change tells whether the change is below `end`."""
-    return found is not None and not found.low < end < found.end
+    return found is not None and not found.low < end < found.high
 
 
 def _counted(told: Sequence[PublicRow], count: int, unit: str) -> str:

@@ -243,7 +243,6 @@ def _prepared(original: Original, *, weights: Any, unit: Any, na: Any) -> tuple[
 
 
 WHOLE = "all"  # the domain of all records
-LARGEST = 1 << 24  # domains that are possible and are counted without sorting
 
 
 @dataclass(frozen=True)
@@ -259,36 +258,20 @@ class Domains:
         return len(self.labels)
 
 
-def whole_file(n: int) -> Domains:
-    """Return the one domain of all records."""
-    return Domains([WHOLE], np.zeros(n, np.int64))
-
-
 def joint_domains(columns: Sequence[Domains], n: int) -> Domains:
     """Return the domains that the cells of several columns form together; those of all records for none."""
     if not columns:
-        return whole_file(n)
+        return Domains([WHOLE], np.zeros(n, np.int64))
     if len(columns) == 1:
         return columns[0]
     numbers, outside = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     for column in columns:
         numbers, outside = numbers * max(column.count, 1) + column.numbers, outside | (column.numbers < 0)
         numbers[outside] = 0
-    return _joined(columns, numbers, outside)
-
-
-def _joined(columns: Sequence[Domains], numbers: Ints, outside: Bools) -> Domains:
-    """Return the domains of several columns that have records, numbered from 0."""
-    possible = int(np.prod([float(column.count) for column in columns]))
-    if possible <= max(LARGEST, numbers.size):
-        present = np.flatnonzero(np.bincount(numbers[~outside], minlength=possible))
-        places = np.zeros(max(possible, 1), np.int64)
-        places[present] = np.arange(present.size)
-        found = places[numbers]
-    else:
-        present = np.unique(numbers[~outside])
-        found = np.searchsorted(present, numbers)
-    found[outside] = -1
+    inside, found = numbers[~outside], np.full(n, -1)
+    found[~outside] = number_values(inside)
+    present = np.empty(int(found.max(initial=-1)) + 1, np.int64)
+    present[found[~outside]] = inside
     sizes = [column.count for column in columns]
     parts = np.unravel_index(present, sizes) if present.size else [present for _ in sizes]
     labels = [

@@ -340,7 +340,7 @@ class Measuring:
     left_out: Sequence[str]
     named: bool
     options: Mapping[str, Any]
-    per_record: bool
+    per_record: bool = False
     scenarios: Sequence[Scenario] = ()
     sampling: Sampling | None = None  # of the records on which linkage is estimated; None: as usual
     every: bool = False  # all records are looked up, however many there are
@@ -354,27 +354,20 @@ class Measuring:
         *,
         ties: str = "average",
         missing: str = "pairwise",
-        per_record: bool = False,
         rng: Any = None,
-        scenarios: Sequence[Scenario] = (),
-        sampling: Sampling | None = None,
-        every: bool = False,
-        known_share: float | None = None,
+        **others: Any,
     ) -> Measuring:
         """Return the metrics and options of an evaluation, checked as far as possible without data."""
         chosen, left_out = registry.metrics_for_rows(metrics, paired=disclosure.paired)
         checks.one_of("rule for missing cells", missing, checks.MISSING)
         options = {"ties": ties, "missing": missing, "rng": rng}
-        named = metrics is not None
-        return cls(chosen, left_out, named, options, per_record, scenarios, sampling, every, known_share)
+        return cls(chosen, left_out, metrics is not None, options, **others)
 
     def of_one(self, metric: Metric, limit: float | None) -> Measuring:
         """Return how one metric is measured by itself, under a limit if there is one."""
         limits = {} if limit is None else {metric.name: limit}
         sampling = self.sampling and replace(self.sampling, limits=limits)
-        alone: dict[str, Any] = {"left_out": (), "named": True, "per_record": False, "scenarios": ()}
-        alone["known_share"] = None
-        return replace(self, metrics=[metric], sampling=sampling, **alone)
+        return Measuring([metric], (), named=True, options=self.options, sampling=sampling, every=self.every)
 
 
 def measure(
@@ -401,7 +394,10 @@ def measure(
         for pair in pairs:
             each_record = per_record and (pair is pairs[0] or measures_linkage(metric))
             try:
-                found.append(metric.score_with(pair, options, detail=detail, per_record=each_record))
+                score = metric.score_with(pair, options, detail=detail, per_record=each_record)
+                if each_record and score.records is None:  # the metric has no value of each record
+                    score = replace(score, records=np.full(pair.n, np.nan))
+                found.append(score)
             except checks.NotApplicable as reason:
                 found.append(None)
                 if missed is not None:
@@ -685,53 +681,69 @@ def informed_groups(
     return groups, how, rule_notes(wide)
 
 
-def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
-    """Return the evaluation of a pair of files whose rows are aligned, without scenarios."""
-    groups, how, broken = informed_groups(pair, disclosure, how)
+def evaluation_of(
+    groups: Sequence[tuple[str, Comparison]],
+    how: Measuring,
+    scores: Mapping[str, Sequence[Score | None]],
+    notes: dict[str, None],
+    more: Iterable[str] = (),
+    *,
+    paired: bool = True,
+) -> Evaluation:
+    """Return the scores of the whole file and its strata as an evaluation, with notes and `more` of them."""
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
-    notes = dict.fromkeys(broken)
-    if not disclosure.paired:
-        notes |= dict.fromkeys(unpaired_notes(pair, how.left_out))
-    notes |= dict.fromkeys(uninformed_notes(disclosure, how.metrics, masks_again=pair.remask is not None))
-    notes |= dict.fromkeys(unmasked_notes(disclosure, pair.columns))
-    notes |= dict.fromkeys(calibration_notes(disclosure, how.metrics))
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
-    scores = score_groups(groups, how, notes)
     for (place, (stratum, group)), metric in product(enumerate(groups), how.metrics):
-        score_here = scores[metric.name][place]
-        if score_here is None:
+        score = scores[metric.name][place]
+        if score is None:
             continue
-        rows += table_rows(metric, stratum, group, score_here)
-        if group is pair:
-            meaning[metric.name] = metric.explain(score_here)
-            parts[metric.name] = score_here.parts
-            notes |= dict.fromkeys(score_here.notes)
-            if how.per_record:
-                records[metric.name] = score_here.records
-    notes |= dict.fromkeys(known_share_notes(pair, how.known_share))
-    missing = str(how.options["missing"])
-    notes |= dict.fromkeys(missing_notes(pair, how.metrics, missing) if disclosure.paired else ())
-    if any(measures_linkage(metric) for metric in how.metrics):
-        warn_of_changed_columns(pair)
-    notes |= dict.fromkeys(small_strata_notes(group.original.n for _, group in groups[1:]))
-    dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
-    compared = comparison_of(pair, how.metrics)
-    dominated |= withheld_rows_of_losses(compared, how.metrics, [stratum for stratum, _ in groups])
-    risky = any(metric.family == "risk" for metric in how.metrics)
-    known = knowledge_of_pair(pair) if risky else None
+        rows += table_rows(metric, stratum, group, score)
+        if place == 0:
+            meaning[metric.name] = metric.explain(score)
+            parts[metric.name] = score.parts
+            records[metric.name] = score.records
+            notes |= dict.fromkeys(score.notes)
+    notes |= dict.fromkeys(more)
+    whole = groups[0][1]
+    if paired:
+        notes |= dict.fromkeys(missing_notes(whole, how.metrics, str(how.options["missing"])))
+    notes |= dict.fromkeys(small_strata_notes(group.n for _, group in groups[1:]))
     return Evaluation(
         tidy_table(rows),
         meaning,
         tuple(notes),
         parts,
         pl.DataFrame(records) if how.per_record else None,
-        dominated,
-        known,
+        dominated_rows(groups, how.metrics) if paired else frozenset(),
+        size=whole.n,
+    )
+
+
+def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
+    """Return the evaluation of a pair of files whose rows are aligned, without scenarios."""
+    groups, how, broken = informed_groups(pair, disclosure, how)
+    notes = dict.fromkeys(broken)
+    if not disclosure.paired:
+        notes |= dict.fromkeys(unpaired_notes(pair, how.left_out))
+    notes |= dict.fromkeys(uninformed_notes(disclosure, how.metrics, masks_again=pair.remask is not None))
+    notes |= dict.fromkeys(unmasked_notes(disclosure, pair.columns))
+    notes |= dict.fromkeys(calibration_notes(disclosure, how.metrics))
+    scores = score_groups(groups, how, notes)
+    known_share = known_share_notes(pair, how.known_share)
+    found = evaluation_of(groups, how, scores, notes, known_share, paired=disclosure.paired)
+    if any(measures_linkage(metric) for metric in how.metrics):
+        warn_of_changed_columns(pair)
+    compared = comparison_of(pair, how.metrics)
+    withheld = withheld_rows_of_losses(compared, how.metrics, [stratum for stratum, _ in groups])
+    risky = any(metric.family == "risk" for metric in how.metrics)
+    return replace(
+        found,
+        dominated=found.dominated | withheld,
+        knowledge=knowledge_of_pair(pair) if risky else None,
         estimates=compared,
         kind=pair.original.kind,
-        size=pair.original.n,
     )
 
 

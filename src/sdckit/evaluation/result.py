@@ -238,7 +238,9 @@ class Evaluation(ReportedResult):
         name = registry.current_name(metric)
         found = self.summary.filter(pl.col("metric") == name)["value"]
         if not len(found):
-            raise self._not_measured(metric)
+            measured = self.summary["metric"].to_list()
+            checks.one_of("metric", str(metric).partition(":")[0], [*measured, *registry.METRICS])
+            raise ValueError(f"{metric} was not measured; measured: {', '.join(measured)}; add it to metrics")
         return math.nan if found[0] is None else float(found[0])
 
     def upper_end(self, metric: str) -> float:
@@ -259,12 +261,6 @@ class Evaluation(ReportedResult):
             f"{row['metric']} ({row['scenario']})": math.nan if row[column] is None else row[column]
             for row in rows
         }
-
-    def _not_measured(self, metric: str) -> ValueError:
-        """Return the error for a metric that is unknown or was not computed."""
-        measured = self.summary["metric"].to_list()
-        checks.one_of("metric", str(metric).partition(":")[0], [*measured, *registry.METRICS])
-        return ValueError(f"{metric} was not measured; measured: {', '.join(measured)}; add it to metrics")
 
     def __repr__(self) -> str:
         """Return one line of text per metric, what the intruder is assumed to know, and the notes."""

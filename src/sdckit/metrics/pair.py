@@ -15,45 +15,14 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.checks import NotApplicable, warn
-from sdckit.core.registry import Function, Metric, file_metric, parameter_value
+from sdckit.core.registry import MISSING_RULE, Function, Metric, file_metric, parameter_value
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
+from sdckit.kernels import ranks as kernels
 from sdckit.kernels.jit import count_special
-from sdckit.kernels.ranks import (
-    RULES,
-    SMALL,
-    AlignedColumn,
-    ColumnStack,
-    OrderedColumn,
-    RankSums,
-    TieSummary,
-    WeightedRanks,
-    distance,
-    gap_distance,
-    row_gaps2,
-    summarise,
-)
 from sdckit.kernels.sums import powers_of_two, spread
 from sdckit.masking.disclosure import Disclosure
 from sdckit.metrics import blocks
-from sdckit.metrics.blocks import (
-    MSE,
-    CellSums,
-    Correlations,
-    Cost,
-    CoupledColumns,
-    Dominance,
-    QuantileGap,
-    Scaled,
-    VariableCells,
-    arctan_changes,
-    cell_sums,
-    correlations_of,
-    couple_quantiles,
-    dominance,
-    quantile_gap,
-    split_sums,
-)
 from sdckit.metrics.original import Original, rows_of
 from sdckit.metrics.score import Queries, QuerySample, Score, Values
 from sdckit.progress import each
@@ -119,35 +88,35 @@ class VariablePair:
             return ColumnFacts(n, ours, theirs, 1.0, float(n))
         return ColumnFacts(n, ours, theirs, float(weights.max(initial=0.0)), float(weights.sum()))
 
-    def cells(self, cost: Cost, zeros: str) -> VariableCells:
+    def cells(self, cost: blocks.Cost, zeros: str) -> blocks.VariableCells:
         """Return the cells with the cost of each, ready to be counted one by one."""
-        return VariableCells(self, cost, zeros)
+        return blocks.VariableCells(self, cost, zeros)
 
-    def unrelated_cells(self, cost: Cost, zeros: str) -> tuple[float, float]:
+    def unrelated_cells(self, cost: blocks.Cost, zeros: str) -> tuple[float, float]:
         """Return the sums of costs and of weights, as means over permutations of the masked values."""
         return self.cells(cost, zeros).unrelated_totals()
 
-    def unrelated_squares(self) -> Scaled:
+    def unrelated_squares(self) -> blocks.Scaled:
         """Return the sum of squared errors, as a mean over permutations of the masked values."""
         if not self.x.size:
-            return Scaled.of(np.zeros(()))
+            return blocks.Scaled.of(np.zeros(()))
         unit = powers_of_two(np.concatenate([self.x, self.y]))
         weights = np.ones(self.x.size) if self.weights is None else self.weights
-        found = MSE.unrelated_sum(self.x / unit, self.y / unit, weights)
-        return Scaled(np.array(found), np.array(2 * (np.frexp(unit)[1] - 1), np.int32))
+        found = blocks.MSE.unrelated_sum(self.x / unit, self.y / unit, weights)
+        return blocks.Scaled(np.array(found), np.array(2 * (np.frexp(unit)[1] - 1), np.int32))
 
     def arctan_sum(self, unit: float) -> float:
         """Return the weighted sum of the changes of cells, bounded by the arctangent in this unit."""
-        changes = arctan_changes(self.x, self.y, unit)
+        changes = blocks.arctan_changes(self.x, self.y, unit)
         return float(changes.sum() if self.weights is None else (self.weights * changes).sum())
 
-    def dominance(self, cost: Cost) -> Dominance:
+    def dominance(self, cost: blocks.Cost) -> blocks.Dominance:
         """Return the largest contributions of records to the sums that a loss publishes."""
         cells = self.cells(cost, "keep")
         x, y = self.x[cells.counts], self.y[cells.counts]
         with np.errstate(over="ignore", invalid="ignore"):
             means = (float(x.mean()), float(y.mean())) if x.size else (0.0, 0.0)
-        return dominance(cells, *means)
+        return blocks.dominance(cells, *means)
 
     def distribution_gap(self) -> float:
         """Return the largest distance of the distribution functions in both files."""
@@ -159,9 +128,9 @@ class VariablePair:
         ours, theirs = (blocks.bin_weights(v, edges, self.weights) for v in (self.x, self.y))
         return ours, theirs
 
-    def quantile_gap(self) -> QuantileGap:
+    def quantile_gap(self) -> blocks.QuantileGap:
         """Return the mean distance of original and masked values at the same quantile."""
-        return quantile_gap(self.x, self.y, self.weights)
+        return blocks.quantile_gap(self.x, self.y, self.weights)
 
     def means_and_spreads(self) -> tuple[MeanAndSpread, MeanAndSpread]:
         """Return mean and standard deviation in both files, without weights."""
@@ -314,7 +283,7 @@ class Pair:
         weights = self.original.weights
         return self.original.values[rows, j], self.masked[rows, j], None if weights is None else weights[rows]
 
-    def ranked(self, j: int) -> tuple[OrderedColumn, Floats]:
+    def ranked(self, j: int) -> tuple[kernels.OrderedColumn, Floats]:
         """Return the sorted original column j and the masked values, where both files have a value."""
         column = self.original.ordered(j)
         if self.complete:
@@ -323,13 +292,13 @@ class Pair:
         kept = ~self.missing[seen, j]
         return (column if kept.all() else column.restrict(kept)), self.masked[seen, j][kept]
 
-    def alignment(self, j: int) -> AlignedColumn:
+    def alignment(self, j: int) -> kernels.AlignedColumn:
         """Return both columns of variable j sorted, to compute tie ranges; large, so not cached."""
-        return AlignedColumn(*self.ranked(j))
+        return kernels.AlignedColumn(*self.ranked(j))
 
-    def tie_summary(self, j: int) -> TieSummary:
+    def tie_summary(self, j: int) -> kernels.TieSummary:
         """Return variable j's range of brMAE and brMSE over tie-breakings, and values in unrelated order."""
-        found: TieSummary = self._once(("ties", j), lambda: summarise(self.alignment(j)))
+        found: kernels.TieSummary = self._once(("ties", j), lambda: kernels.summarise(self.alignment(j)))
         return found
 
     def weighted_losses(self, j: int, what: Literal["values", "unrelated_values"]) -> tuple[float, float]:
@@ -339,24 +308,24 @@ class Pair:
         found: tuple[float, float] = self.ranks[what, j]
         return found
 
-    def weighted_ranks(self, j: int) -> WeightedRanks:
+    def weighted_ranks(self, j: int) -> kernels.WeightedRanks:
         """Return both columns of variable j in weighted order; large, so not cached."""
         x, y, weights = self.cells(j)
-        return WeightedRanks(x, y, np.ones(x.size) if weights is None else weights)
+        return kernels.WeightedRanks(x, y, np.ones(x.size) if weights is None else weights)
 
     def doubled_rank_gaps(self, j: int, ties: str, rng: np.random.Generator | None = None) -> Ints:
         """Return twice the difference of each record's ranks in both files, for variable j."""
         if ties != "random":
-            return row_gaps2(*self.ranked(j), ties)
+            return kernels.row_gaps2(*self.ranked(j), ties)
         drawn: list[Ints] = self._once(
-            ties, lambda: [row_gaps2(*self.ranked(i), ties, rng) for i in range(self.p)]
+            ties, lambda: [kernels.row_gaps2(*self.ranked(i), ties, rng) for i in range(self.p)]
         )
         return drawn[j]
 
     def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
         """Return brMAE ("absolute"), brMSE ("squared") or another property of `RankSums` per variable."""
         sums = self._once(("sums", ties), lambda: self._rank_sums(ties, rng))
-        if isinstance(sums, RankSums):
+        if isinstance(sums, kernels.RankSums):
             return np.asarray(getattr(sums, what))
         return np.array([getattr(single, what) for single in sums])
 
@@ -366,12 +335,12 @@ class Pair:
             self.ranks[asked] = find()
         return self.ranks[asked]
 
-    def _rank_sums(self, ties: str, rng: np.random.Generator | None) -> RankSums | list[RankSums]:
-        """Return the sums of rank differences of all variables under a tie rule."""
+    def _rank_sums(self, ties: str, rng: np.random.Generator | None) -> Any:
+        """Return the `RankSums` of all variables under a tie rule, as one or as a list of them."""
         if ties == "random":
-            return [gap_distance(self.doubled_rank_gaps(j, ties, rng)) for j in range(self.p)]
-        small = self.original.n < SMALL
-        if ties in RULES and small and self.complete and self.original.n > 1:
+            return [kernels.gap_distance(self.doubled_rank_gaps(j, ties, rng)) for j in range(self.p)]
+        small = self.original.n < kernels.SMALL
+        if ties in kernels.RULES and small and self.complete and self.original.n > 1:
             return self.original.stack.distances(self.stack, ties)
         if small or self.p == 1:
             return [self._rank_distance(j, ties) for j in range(self.p)]
@@ -380,14 +349,14 @@ class Pair:
             return [task.result() for task in each("ranking", tasks)]
 
     @cached_property
-    def stack(self) -> ColumnStack:
+    def stack(self) -> kernels.ColumnStack:
         """All masked columns of a short file without missing cells, sorted in one compiled call."""
-        return ColumnStack(self.by_variable)
+        return kernels.ColumnStack(self.by_variable)
 
-    def _rank_distance(self, j: int, ties: str) -> RankSums:
+    def _rank_distance(self, j: int, ties: str) -> kernels.RankSums:
         """Return the sums of rank differences of variable j under a tie rule; 0 below two records."""
         column, masked = self.ranked(j)
-        return distance(column, masked, ties) if column.n > 1 else RankSums(column.n, 0, 0)
+        return kernels.distance(column, masked, ties) if column.n > 1 else kernels.RankSums(column.n, 0, 0)
 
     # --- cells ---
 
@@ -411,32 +380,32 @@ class Pair:
         return VariablePair(*self.cells(j), float(self.spreads[j]), float(self.scales[j]))
 
     @cached_property
-    def cell_sums(self) -> CellSums:
+    def cell_sums(self) -> blocks.CellSums:
         """Sums of costs and weights, and counts of cells, of each variable."""
-        return cell_sums(self.original.by_variable, self.by_variable, self.original.weights)
+        return blocks.cell_sums(self.original.by_variable, self.by_variable, self.original.weights)
 
     @cached_property
-    def split_sums(self) -> tuple[Scaled, Scaled]:
+    def split_sums(self) -> tuple[blocks.Scaled, blocks.Scaled]:
         """Each variable's sums of both parts of the squared error, marginal and permutation."""
-        return split_sums(self._coupled_columns())
+        return blocks.split_sums(self._coupled_columns())
 
-    def _coupled_columns(self) -> Iterator[CoupledColumns]:
+    def _coupled_columns(self) -> Iterator[blocks.CoupledColumns]:
         """Yield sorted original columns beside sorted masked ones, several variables at once if complete."""
         if not self.complete or self.weighted:
             for j in range(self.p):
-                x, own, y, weights = couple_quantiles(*self.cells(j))
-                yield CoupledColumns(x[None], own[None], y[None], weights)
+                x, own, y, weights = blocks.couple_quantiles(*self.cells(j))
+                yield blocks.CoupledColumns(x[None], own[None], y[None], weights)
             return
         several = max(1, CELLS_AT_ONCE // self.n)
         for begin in range(0, self.p, several):
             y = self.by_variable[begin : begin + several]
             x, positions = self.original.sorted_columns(begin, len(y))
-            yield CoupledColumns(x, np.take(y, positions), np.sort(y), np.empty(0))
+            yield blocks.CoupledColumns(x, np.take(y, positions), np.sort(y), np.empty(0))
 
     @cached_property
-    def unrelated_squares(self) -> Scaled:
+    def unrelated_squares(self) -> blocks.Scaled:
         """Each variable's squared error for an unrelated order: the mean over all permutations."""
-        return Scaled.stack([self.variable(j).unrelated_squares() for j in range(self.p)])
+        return blocks.Scaled.stack([self.variable(j).unrelated_squares() for j in range(self.p)])
 
     @cached_property
     def complete_rows(self) -> Ints:
@@ -458,9 +427,9 @@ class Pair:
         return np.ascontiguousarray(x), np.ascontiguousarray(y)
 
     @cached_property
-    def correlations(self) -> Correlations:
+    def correlations(self) -> blocks.Correlations:
         """Correlations of the variables in both files, over the records complete in both."""
-        return Correlations(*map(correlations_of, self.complete_values()))
+        return blocks.Correlations(*map(blocks.correlations_of, self.complete_values()))
 
     def disclose(self, disclosure: Disclosure) -> None:
         """Set what is published about the masking; results that other knowledge led to are forgotten."""
@@ -506,7 +475,8 @@ def pair_of(original: Any, masked: Any, *, rows: Any = None, paired: bool = True
         assert pair.table is not None  # noqa: S101 - it has just been set
         rows = match_keys(prepared.table, pair.table, prepared.roles.key)
         return replace(pair, masked=rows_of(pair.masked, rows), places=rows)
-    pair = replace(_require_same_length(pair), by_position=True)
+    checks.require_same_records(len(pair.masked), prepared.n)
+    pair = replace(pair, by_position=True)
     if paired and _same_labels_in_other_order(prepared.table, pair.table):
         warn(
             "both tables have the same index labels in another order, and rows are paired by position; "
@@ -530,7 +500,8 @@ def pair_by_row(original: Original, masked: Any, *, rows: Any = None) -> Pair:
 
     `rows` gives the original row of each masked one, where the rows were shuffled.
     """
-    pair = _require_same_length(_read_pair(original, Table(masked)))
+    pair = _read_pair(original, Table(masked))
+    checks.require_same_records(len(pair.masked), original.n)
     if rows is None:
         return replace(pair, by_position=True)
     places = np.argsort(checks.checked_order(rows, original.n))
@@ -544,12 +515,6 @@ def _read_pair(original: Original, table: Table) -> Pair:
         checks.require_masked_columns(names, table.names)
         names = table.numeric_columns(names)
     return Pair(original, table.floats(names, original.roles.na), table=table)
-
-
-def _require_same_length(pair: Pair) -> Pair:
-    """Return the pair unchanged; raise ValueError if the files differ in their number of records."""
-    checks.require_same_records(len(pair.masked), pair.original.n)
-    return pair
 
 
 def require_in_memory(comparison: Comparison, what: str) -> Pair:
@@ -600,12 +565,6 @@ def record_means(n: int, costs: Iterable[tuple[Rows, Floats | float]]) -> Floats
     return divide_or_nan(total, count)
 
 
-def add_suppressed(comparison: Comparison, costs: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return each variable's summed costs and weights with its suppressed cells added at cost 1."""
-    gone = comparison.suppressed_weight
-    return costs + gone, weights + gone
-
-
 def penalise_suppressed(comparison: Comparison, variables: Floats, empty: Bools | None = None) -> Floats:
     """Return each variable's mean with its suppressed cells counted as 1, the largest loss.
 
@@ -620,13 +579,17 @@ def penalise_suppressed(comparison: Comparison, variables: Floats, empty: Bools 
     return np.divide(shares, kept + gone, out=np.full(comparison.p, np.nan), where=~empty | (gone > 0))
 
 
+LOSS: dict[str, Any] = {"family": "loss", "bounds": (0.0, 1.0), "best": 0.0}
+
+
 def metric(
     *, score: Callable[..., Score], explain: Callable[[Score], str], **properties: Any
 ) -> Callable[[Function], Function]:
     """Return a decorator that makes a public function of a score and files both in `METRICS`.
 
     The decorated function has the signature and the docstring, and no body. `original`, `masked` and, if it
-    takes them, `weights` make the pair of files; its other parameters are options of the score.
+    takes them, `weights` make the pair of files; its other parameters are options of the score. `properties`
+    are those of `Metric`, by default those of a loss from 0 to 1; the rule for missing cells is added.
     """
 
     def register(stated: Function) -> Function:
@@ -645,7 +608,10 @@ def metric(
             return score(pair, **given).value.overall
 
         function = cast("Function", measure)
-        made = Metric(name=stated.__name__, score=score, explain=explain, function=measure, **properties)
+        found = {**LOSS, "random": "rng" in signature.parameters, **properties}
+        if "missing" in signature.parameters:
+            found["parameters"] = (*properties.get("parameters", ()), MISSING_RULE)
+        made = Metric(name=stated.__name__, score=score, explain=explain, function=measure, **found)
         known = {parameter.name: parameter for parameter in made.parameters}
         file_metric(made)
         return function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,6 +64,31 @@ class Score:
     subject: str = ""  # names of the columns that the value is about, where these are not the variables
     attack: WorstAttack | None = None  # the attack that the value of a linkage risk is from
     estimate: Estimate | None = None  # where the value is that of a sample of records
+
+
+def sentence_of(
+    score: Score,
+    text: str,
+    *,
+    factor: float = 1.0,
+    empty: str = "there are no cells to compare",
+    kept: str = "",
+    infinite: str = "",
+    unrelated: bool = True,
+) -> str:
+    """Return `text` with the value of the file times `factor` filled in, and the value in unrelated order.
+
+    `empty` is said of a file without a value, `kept` of the value 0, and `infinite` of an infinite one.
+    """
+    value = score.value.overall
+    if math.isnan(value):
+        return empty
+    if (value == 0 and kept) or (math.isinf(value) and infinite):
+        return infinite if value else kept
+    sentence = text.format(value * factor)
+    if unrelated and score.random is not None and not math.isnan(score.random.overall):
+        sentence += f"; an unrelated order would score {score.random.overall:.4g}"
+    return sentence
 
 
 CONFIDENCE = 0.95

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,14 +20,14 @@ from sdckit.io import atomic, files
 from sdckit.metrics.publishable import WHOLE, public_evaluation, rounded_losses
 from sdckit.report import Points, charts, report
 from sdckit.report.measures import metric_of
-from sdckit.report.page import NO_LIMITS, exposed_sentence
+from sdckit.report.page import NO_FACTS, NO_LIMITS, exposed_sentence
 from sdckit.report.risk_map import KEYS, map_chart, metrics_by_setting, nondominated_rows, table_of_points
 from sdckit.report.signing import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sdckit.evaluation.result import Evaluation, Knowledge
+    from sdckit.evaluation.result import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.report.signing import Summary
     from sdckit.selection.choice import Choice
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from sdckit.selection.release import Release
     from sdckit.selection.sweep_result import Sweep
 
-NONE: Mapping[str, str] = MappingProxyType({})
 UNNAMED = "the masked file"
 AS_WRITTEN = "Every figure of the release was measured on the file as written."
 # Default axes of the risk-utility map.
@@ -62,18 +60,16 @@ def report_on_evaluation(
     *,
     name: str,
     pair: Pair | None = None,
-    facts: Mapping[str, str] = NONE,
-    summary: Summary | None = None,
-    job: str | None = None,
     limits: Mapping[str, float] = NO_LIMITS,
+    **parts: Any,
 ) -> str:
-    """Return the HTML report on one masked file; `job` is the text of the job to repeat it.
+    """Return the HTML report on one masked file; `parts` are further ones of the page, as `report` has them.
 
     `limits` are those that the file was checked to meet.
     """
     named = UNNAMED if name == UNNAMED else f"{UNNAMED} {name}"
     size = f", {pair.original.n:,} records and {pair.p} {plural(pair.p, 'variable')}" if pair else ""
-    return report(
+    return _page(
         title=f"Loss and risk of {name}",
         done=[
             f"{named[0].upper()}{named[1:]} was compared with its original{size}.",
@@ -82,9 +78,7 @@ def report_on_evaluation(
         evaluation=result,
         pair=pair,
         limits=limits,
-        facts=_facts_with_versions(facts),
-        summary=summary,
-        job=job,
+        **parts,
     )
 
 
@@ -114,13 +108,7 @@ def require_file_of(release: Release[Any], path: atomic.AnyPath, columns: Sequen
     return source.sha256
 
 
-def report_on_files(
-    results: Mapping[str, Evaluation],
-    *,
-    records: int,
-    facts: Mapping[str, str] = NONE,
-    job: str | None = None,
-) -> str:
+def report_on_files(results: Mapping[str, Evaluation], *, records: int, **parts: Any) -> str:
     """Return the HTML report on several masked files of one original, with a risk-utility map."""
     checks.require_reportable_size(records)
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
@@ -129,7 +117,7 @@ def report_on_files(
     common = set(known.values())
     if len(common) > 1:
         notes += [f"{name}: risk {one.sentence}; {one.unmasked_sentence}" for name, one in known.items()]
-    return report(
+    return _page(
         title=f"Comparison of {len(results)} masked files",
         done=[
             f"{len(results)} masked files were compared with one original of {records:,} records.",
@@ -138,8 +126,7 @@ def report_on_files(
         points=map_points(_points_of_files(results), records=records),
         knowledge=common.pop() if len(common) == 1 else None,
         notes=notes,
-        facts=_facts_with_versions(facts),
-        job=job,
+        **parts,
     )
 
 
@@ -166,11 +153,7 @@ def report_on_sweep(
     name: str,
     choice: Choice | None = None,
     release: Evaluation | None = None,
-    pair: Pair | None = None,
-    facts: Mapping[str, str] = NONE,
-    knowledge: Knowledge | None = None,
-    summary: Summary | None = None,
-    job: str | None = None,
+    **parts: Any,
 ) -> str:
     """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
     checks.require_reportable_size(found.records)
@@ -181,20 +164,16 @@ def report_on_sweep(
         done.append(
             f"With replications, {found.files:,} masked files were measured; the map shows their medians."
         )
-    return report(
+    return _page(
         title=f"{'A release' if release else 'Maskings'} of {name}",
         done=[*done, *([AS_WRITTEN] if release else [])],
         points=map_points(
             settings, own_settings=found.settings, choice=choice, records=found.records, release=release
         ),
         evaluation=release,
-        pair=pair,
-        knowledge=knowledge,
         choice=choice.describe(title_of) if choice else (),
         notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
-        facts=_facts_with_versions(facts),
-        summary=summary,
-        job=job,
+        **parts,
     )
 
 
@@ -257,57 +236,35 @@ def _points_of_choice(choice: Choice, records: int, release: Evaluation | None =
     )
 
 
-def _search_sentences(choice: Choice) -> list[str]:
-    """Return sentences on what was searched, and how many maskings were measured."""
-    goal = f"least {title_of(choice.minimise)} within the limits"
-    return [
-        f"Settings of {_method_titles(table_of_points(choice.points))} were searched for the {goal}.",
-        f"{choice.maskings} maskings were measured.",
-    ]
-
-
-def report_on_search(choice: Choice, *, name: str, records: int) -> str:
-    """Return the HTML report on a search and its choice, before a release is made."""
-    checks.require_reportable_size(records)
-    choice = choice.public()
-    return report(
-        title=f"Choice of a masking of {name}",
-        done=_search_sentences(choice),
-        points=_points_of_choice(choice, records),
-        choice=choice.describe(title_of),
-        facts=_facts_with_versions({}),
-    )
-
-
 def report_on_choice(
     choice: Choice,
-    release: Evaluation,
+    release: Evaluation | None = None,
     *,
     name: str,
-    draws: int,
-    pair: Pair,
-    facts: Mapping[str, str] = NONE,
+    draws: int = 0,
     summary: Summary | None = None,
-    job: str | None = None,
+    **parts: Any,
 ) -> str:
-    """Return the HTML report on a recommended release and the settings that were searched."""
+    """Return the HTML report on the settings that were searched, and on the release if one was made."""
+    records = choice.required_conditions.original.n
+    checks.require_reportable_size(records)
     if summary is None or not summary.private:
         choice = choice.public(release)
+    methods, goal = _method_titles(table_of_points(choice.points)), title_of(choice.minimise)
     done = [
-        *_search_sentences(choice),
-        AS_WRITTEN,
-        f"It took {draws_text(draws)} to meet the limits.",
+        f"Settings of {methods} were searched for the least {goal} within the limits.",
+        f"{choice.maskings} maskings were measured.",
     ]
-    return report(
-        title=f"A release of {name}",
+    if release is not None:
+        done += [AS_WRITTEN, f"It took {draws_text(draws)} to meet the limits."]
+    return _page(
+        title=f"Choice of a masking of {name}" if release is None else f"A release of {name}",
         done=done,
-        points=_points_of_choice(choice, pair.original.n, release),
+        points=_points_of_choice(choice, records, release),
         evaluation=release,
-        pair=pair,
         choice=choice.describe(title_of),
-        facts=_facts_with_versions(facts),
         summary=summary,
-        job=job,
+        **parts,
     )
 
 
@@ -388,8 +345,9 @@ def _method_titles(settings: pl.DataFrame) -> str:
     return listed(names)
 
 
-def _facts_with_versions(facts: Mapping[str, str]) -> dict[str, str]:
-    """Return the facts that are not empty, and the versions of sdckit and its intruder, numpy, Python."""
+def _page(*, facts: Mapping[str, str] = NO_FACTS, **parts: Any) -> str:
+    """Return a page with the facts that are not empty, and the versions of sdckit, numpy and Python."""
     versions = f"sdckit {VERSION} (intruder {INTRUDER_VERSION}), numpy {np.__version__}"
     versions += f", Python {platform.python_version()}"
-    return {name: value for name, value in facts.items() if value} | {"versions": versions}
+    known = {name: value for name, value in facts.items() if value} | {"versions": versions}
+    return report(facts=known, **parts)

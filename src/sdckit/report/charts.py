@@ -17,7 +17,7 @@ from sdckit.io.atomic import sweep_drafts
 from sdckit.io.datasets import cache_folder
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
-from sdckit.report.drawing import PlainRows, Spec, pdf, png, svg
+from sdckit.report.drawing import Spec, pdf, png, svg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,7 +126,7 @@ def grid(
         description=description,
         spacing={"row": spacing[0], "column": spacing[1]},
         config=CONFIG,
-        datasets=PlainRows({key: finite_rows(table) for key, table in (datasets or {}).items()}),
+        datasets={key: finite_rows(table) for key, table in (datasets or {}).items()},
         name=alt.Undefined if name is None else name,
     )
 
@@ -217,6 +217,17 @@ SCREEN_CONFIG: Spec = CONFIG | {  # larger than in print
     "padding": {"left": 2, "right": 12, "top": 6, "bottom": 2},
     "axis": CONFIG["axis"] | {"labelFontSize": 11, "titleFontSize": 12, "gridColor": GRID},
 }
+
+
+def layer(mark: Spec, encoding: Spec, **head: Any) -> Spec:
+    """Return a layer of a chart as a Vega-Lite specification; `head` has its name, data or transform."""
+    return {**head, "mark": mark, "encoding": encoding}
+
+
+def screen_chart(rows: Sequence[Mapping[str, Any]], height: int, layers: Sequence[Spec], **more: Any) -> Spec:
+    """Return the Vega-Lite specification of a chart for the page, as wide as its place."""
+    look = {"config": SCREEN_CONFIG, "width": "container", "height": height}
+    return {**look, "data": {"values": rows}, **more, "layer": layers}
 
 
 # SHA-256 digest of the joined text, by version of vl-convert-python. A copy with another digest is not used,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.report.charts import INK, MASKED, ORIGINAL, SCREEN_CONFIG
+from sdckit.report.charts import INK, MASKED, ORIGINAL, layer, screen_chart
 from sdckit.report.privacy import THRESHOLD, count_by_bins, count_by_risk, lasting_edges
 
 if TYPE_CHECKING:
@@ -87,55 +87,23 @@ def _edge_text(value: float) -> str:
 
 def _distribution_spec(rows: list[dict[str, Any]], edges: Sequence[str]) -> Spec:
     """Return the Vega-Lite specification of a histogram: wide bars original, narrow bars masked."""
-    axis = {
-        "title": None,
-        "values": list(range(1, len(rows))),
-        "labelExpr": "edges[datum.value]",
-        "labelOverlap": "parity",
-        "labelSeparation": 6,
-    }
+    axis: Spec = {"title": None, "values": list(range(1, len(rows))), "labelExpr": "edges[datum.value]"}
+    axis |= {"labelOverlap": "parity", "labelSeparation": 6}
     x = {"type": "quantitative", "scale": {"domain": [0, len(rows)], "nice": False}, "axis": axis}
-    share = {
-        "title": None,
-        "format": "~%",
-        "tickCount": 3,
-        "grid": True,
-        "domain": False,
-        "ticks": False,
-    }
+    share = {"title": None, "format": "~%", "tickCount": 3, "grid": True, "domain": False, "ticks": False}
     y = {"type": "quantitative", "axis": share, "scale": {"zero": True}}
-    words = [("range", "range"), ("original_share", "original"), ("masked_share", "masked")]
-    hover = [{"field": field, "title": title} | _tooltip_format(field) for field, title in words]
+    share_of = {"type": "quantitative", "format": ".1%"}
+    hover: list[Spec] = [{"field": "range", "title": "range", "type": "nominal"}]
+    hover += [{"field": f"{what}_share", "title": what, **share_of} for what in ("original", "masked")]
 
     def bars(start: str, end: str, height: str, colour: str) -> Spec:
         """Return the chart layer of bars between two fields on the x axis, from 0 to the field `height`."""
-        where = {
-            "x": x | {"field": start},
-            "x2": {"field": end},
-            "y": y | {"field": height},
-            "y2": {"datum": 0},
-        }
-        return {
-            "mark": {"type": "rect", "color": colour, "stroke": "white", "strokeWidth": 0.5},
-            "encoding": where | {"tooltip": hover},
-        }
+        where = {"x": x | {"field": start}, "x2": {"field": end}, "y": y | {"field": height}}
+        mark = {"type": "rect", "color": colour, "stroke": "white", "strokeWidth": 0.5}
+        return layer(mark, where | {"y2": {"datum": 0}, "tooltip": hover})
 
-    return {
-        "config": SCREEN_CONFIG,
-        "width": "container",
-        "height": 130,
-        "data": {"values": rows},
-        "params": [{"name": "edges", "value": ["", *edges]}],
-        "layer": [
-            bars("bin", "end", "original_share", ORIGINAL),
-            bars("left", "right", "masked_share", MASKED),
-        ],
-    }
-
-
-def _tooltip_format(field: str) -> Spec:
-    """Return the Vega-Lite format of a tooltip field: percent for shares, plain text otherwise."""
-    return {"type": "quantitative", "format": ".1%"} if field.endswith("_share") else {"type": "nominal"}
+    layers = [bars("bin", "end", "original_share", ORIGINAL), bars("left", "right", "masked_share", MASKED)]
+    return screen_chart(rows, 130, layers, params=[{"name": "edges", "value": ["", *edges]}])
 
 
 def risk_panel_of(evaluation: Evaluation) -> Panel | None:
@@ -162,27 +130,16 @@ def risk_panel(risks: Floats) -> Panel:
     ]
     scale = {"domain": [0, 1], "nice": False}
     x = {"type": "quantitative", "scale": scale, "axis": {"title": "risk of the record", "tickCount": 10}}
-    count = {
-        "title": "records",
-        "tickCount": 4,
-        "grid": True,
-        "domain": False,
-        "ticks": False,
-    }
+    count = {"title": "records", "tickCount": 4, "grid": True, "domain": False, "ticks": False}
     y = {"field": "records", "type": "quantitative", "axis": count}
     hover = [{"field": "range", "title": "risk"}, {"field": "text", "title": "records"}]
     bars = {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "tooltip": hover}
     names = {"x": x | {"field": "middle"}, "y": y, "text": {"field": "text"}}
-    spec = {
-        "config": SCREEN_CONFIG,
-        "width": "container",
-        "height": 200,
-        "data": {"values": rows},
-        "transform": [{"calculate": "(datum.low + datum.high) / 2", "as": "middle"}],
-        "layer": [
-            {"mark": {"type": "rect", "color": MASKED, "stroke": "white"}, "encoding": bars},
-            {"mark": {"type": "text", "dy": -7, "color": INK}, "encoding": names},
-        ],
-    }
+    layers = [
+        layer({"type": "rect", "color": MASKED, "stroke": "white"}, bars),
+        layer({"type": "text", "dy": -7, "color": INK}, names),
+    ]
+    middle = [{"calculate": "(datum.low + datum.high) / 2", "as": "middle"}]
+    spec = screen_chart(rows, 200, layers, transform=middle)
     described = "; ".join(f"{row['text']} records with a risk of {row['range']}" for row in rows)
     return Panel("", spec, described)

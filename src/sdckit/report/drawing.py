@@ -20,10 +20,6 @@ Spec = dict[str, Any]  # a piece of a Vega-Lite specification
 PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 
 
-class PlainRows(dict[str, list[Spec]]):
-    """Rows of named tables whose cells are numbers, texts and None alone."""
-
-
 def svg(chart: alt.TopLevelMixin) -> str:
     """Return a chart as SVG without outside references, with ids that are unique on a page.
 
@@ -31,21 +27,9 @@ def svg(chart: alt.TopLevelMixin) -> str:
     """
     import vl_convert  # noqa: PLC0415 - slow to import
 
-    spec = printable_content(_specification(chart))
+    spec = printable_content(chart.to_dict(validate=False))
     drawn = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     return compact_svg(drawn, name=spec.get("name"), description=spec.get("description", ""))
-
-
-def _specification(chart: alt.TopLevelMixin) -> Spec:
-    """Return a chart as a Vega-Lite specification; rows of `grid` are taken as they are.
-
-    They are plain numbers and texts already, and altair would look at each of them for a second in all.
-    """
-    rows = getattr(chart, "datasets", None)
-    if not isinstance(rows, PlainRows):
-        return chart.to_dict(validate=False)
-    spec = chart.to_dict(validate=False, ignore=["datasets"])
-    return spec | {"datasets": spec.get("datasets", {}) | rows}
 
 
 def png(chart: alt.TopLevelMixin | str, scale: float = 2.0) -> bytes:

@@ -104,7 +104,7 @@ def _class_bars(found: Class | None) -> tuple[Bar, ...]:
     if found is None:
         return ()
     start = ENDS.index(found.low)
-    stop = len(ENDS) if found.high is None else ENDS.index(found.high)
+    stop = len(ENDS) if found.high == math.inf else ENDS.index(found.high)
     kind = "far" if found.low >= ERRORS[-1] else "middle" if found.low >= ERRORS[1] else "near"
     return (Bar(100 * start / len(ENDS), 100 * (stop - start) / len(ENDS), kind),)
 

@@ -177,7 +177,7 @@ def _headline_metrics(rows: Mapping[str, Any], axes: Sequence[str]) -> list[str]
     return names
 
 
-NONE: Mapping[str, str] = MappingProxyType({})
+NO_FACTS: Mapping[str, str] = MappingProxyType({})
 NO_LIMITS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -192,7 +192,7 @@ def report(
     choice: Sequence[str] = (),
     limits: Mapping[str, float] = NO_LIMITS,
     notes: Sequence[str] = (),
-    facts: Mapping[str, str] = NONE,
+    facts: Mapping[str, str] = NO_FACTS,
     summary: Summary | None = None,
     job: str | None = None,
 ) -> str:

@@ -13,7 +13,7 @@ from sdckit.core import registry
 from sdckit.core.text import number
 from sdckit.masking import METHODS
 from sdckit.report import charts
-from sdckit.report.charts import BEYOND, GREY, INK, LIMIT, SCREEN_CONFIG
+from sdckit.report.charts import BEYOND, GREY, INK, LIMIT, SCREEN_CONFIG, layer
 from sdckit.report.measures import label, limit_text, zero_is_best
 
 if TYPE_CHECKING:
@@ -222,18 +222,11 @@ def risk_map(points: Points) -> Spec:
         _points_layer(points),  # on top, so that the mouse reaches them
         name,
     ]
-    for layer in layers:
+    for encoding in (one["encoding"] for one in layers):
         for axis, field, domain in zip("xy", (points.loss, points.risk), ends.values(), strict=True):
-            if axis in layer["encoding"] and "value" not in layer["encoding"][axis]:
-                layer["encoding"][axis] |= _axis(axis, field, domain)
-    return {
-        "config": SCREEN_CONFIG,
-        "width": "container",
-        "height": 420,
-        "data": {"values": rows},
-        "params": [{"name": "shown", "value": -1}],
-        "layer": layers,
-    }
+            if axis in encoding and "value" not in encoding[axis]:
+                encoding[axis] |= _axis(axis, field, domain)
+    return charts.screen_chart(rows, 420, layers, params=[{"name": "shown", "value": -1}])
 
 
 def _axis(axis: str, metric: str, domain: tuple[float, float]) -> Spec:
@@ -251,71 +244,37 @@ def _limit_layers(limit: float, end: float) -> list[Spec]:
     """Return the chart layers of a risk limit: the shade from it up to `end`, its line and its label."""
     one = {"values": [{"low": limit, "high": end, "text": f"limit {limit_text(limit)}"}]}
     write = {"type": "text", "align": "right", "baseline": "bottom", "dy": -4, "color": LIMIT, "fontSize": 11}
+    rule = {"type": "rule", "color": LIMIT, "strokeWidth": 1.2, "strokeDash": [5, 3]}
+    ends = {"y": {"field": "low"}, "y2": {"field": "high"}}
+    place = {"y": {"field": "low"}, "x": {"value": "width"}, "text": {"field": "text"}}
     return [
-        {
-            "data": one,
-            "mark": {"type": "rect", "color": BEYOND},
-            "encoding": {"y": {"field": "low"}, "y2": {"field": "high"}},
-        },
-        {
-            "name": "limit",
-            "data": one,
-            "mark": {"type": "rule", "color": LIMIT, "strokeWidth": 1.2, "strokeDash": [5, 3]},
-            "encoding": {"y": {"field": "low"}},
-        },
-        {
-            "data": one,
-            "mark": write,
-            "encoding": {"y": {"field": "low"}, "x": {"value": "width"}, "text": {"field": "text"}},
-        },
+        layer({"type": "rect", "color": BEYOND}, ends, data=one),
+        layer(rule, {"y": {"field": "low"}}, name="limit", data=one),
+        layer(write, place, data=one),
     ]
 
 
 def _random_layers(level: float) -> list[Spec]:
     """Return the chart layers of the loss that an unrelated order has: a dotted line and its label."""
     one = {"values": [{"level": level, "text": f"unrelated order {number(level)}"}]}
-    write = {
-        "type": "text",
-        "align": "right",
-        "baseline": "top",
-        "dx": -5,
-        "dy": 4,
-        "color": "#555555",
-        "fontSize": 11,
-    }
+    write = {"type": "text", "align": "right", "baseline": "top", "dx": -5, "dy": 4, "color": "#555555"}
+    rule = {"type": "rule", "color": GREY, "strokeWidth": 1.2, "strokeDash": [2, 3]}
+    place = {"x": {"field": "level"}, "y": {"value": 0}, "text": {"field": "text"}}
     return [
-        {
-            "name": "random",
-            "data": one,
-            "mark": {"type": "rule", "color": GREY, "strokeWidth": 1.2, "strokeDash": [2, 3]},
-            "encoding": {"x": {"field": "level"}},
-        },
-        {
-            "data": one,
-            "mark": write,
-            "encoding": {"x": {"field": "level"}, "y": {"value": 0}, "text": {"field": "text"}},
-        },
+        layer(rule, {"x": {"field": "level"}}, name="random", data=one),
+        layer(write | {"fontSize": 11}, place, data=one),
     ]
 
 
 def _frontier_layer(points: Points) -> Spec:
     """Return the chart layer of the Pareto frontier: a step line of the lowest risk at each loss."""
-    return {
-        "name": "frontier",
-        "transform": [{"filter": "datum.frontier"}],
-        "mark": {
-            "type": "line",
-            "interpolate": "step-after" if points.better_side == "left" else "step-before",
-            "color": INK,
-            "strokeWidth": 1.2,
-            "opacity": 0.65,
-        },
-        "encoding": {
-            "x": {"field": "loss"},
-            "y": {"field": "risk"},
-            "order": {"field": "loss", "type": "quantitative"},
-        },
-    }
+    step = "step-after" if points.better_side == "left" else "step-before"
+    return layer(
+        {"type": "line", "interpolate": step, "color": INK, "strokeWidth": 1.2, "opacity": 0.65},
+        {"x": {"field": "loss"}, "y": {"field": "risk"}, "order": {"field": "loss", "type": "quantitative"}},
+        name="frontier",
+        transform=[{"filter": "datum.frontier"}],
+    )
 
 
 def _points_layer(points: Points) -> Spec:
@@ -330,22 +289,19 @@ def _points_layer(points: Points) -> Spec:
         drawn = {"domain": positions, "range": [getattr(group, what) for group in looks]}
         return {"field": "group", "type": "nominal", "scale": drawn, "legend": None}
 
-    return {
-        "name": "points",
-        "transform": [{"filter": "shown < 0 ? datum.marked : datum.group == shown"}],
-        "mark": {"type": "point", "filled": True, "opacity": 1},
-        "encoding": {
-            "x": {"field": "loss"},
-            "y": {"field": "risk"},
-            "fill": look("colour"),
-            "shape": look("shape"),
-            "stroke": {"value": INK},
-            "strokeWidth": {"condition": {"test": "datum.frontier", "value": 1.4}, "value": 0},
-            "size": {"condition": {"test": "datum.frontier", "value": 120}, "value": 80},
-            "fillOpacity": {"condition": {"test": "datum.unpaired", "value": 0.25}, "value": 0.92},
-            "tooltip": [{"field": field, "type": "nominal", "title": title} for field, title in words],
-        },
+    encoding = {
+        "x": {"field": "loss"},
+        "y": {"field": "risk"},
+        "fill": look("colour"),
+        "shape": look("shape"),
+        "stroke": {"value": INK},
+        "strokeWidth": {"condition": {"test": "datum.frontier", "value": 1.4}, "value": 0},
+        "size": {"condition": {"test": "datum.frontier", "value": 120}, "value": 80},
+        "fillOpacity": {"condition": {"test": "datum.unpaired", "value": 0.25}, "value": 0.92},
+        "tooltip": [{"field": field, "type": "nominal", "title": title} for field, title in words],
     }
+    shown = [{"filter": "shown < 0 ? datum.marked : datum.group == shown"}]
+    return layer({"type": "point", "filled": True, "opacity": 1}, encoding, name="points", transform=shown)
 
 
 def _chosen_layers() -> list[Spec]:
@@ -353,21 +309,14 @@ def _chosen_layers() -> list[Spec]:
     where = {"x": {"field": "loss"}, "y": {"field": "risk"}}
     only = [{"filter": "datum.chosen && (shown < 0 || datum.group == shown)"}]
     ring = {"type": "point", "size": 420, "stroke": INK, "strokeWidth": 2.2, "fill": None, "tooltip": None}
-    name = {
-        "type": "text",
-        "align": "left",
-        "dx": 14,
-        "dy": -8,
-        "fontWeight": "bold",
-        "fontSize": 12,
-        "color": INK,
-    }
+    name = {"type": "text", "align": "left", "dx": 14, "dy": -8, "fontWeight": "bold", "fontSize": 12}
+    name |= {"color": INK}
     halo = name | {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round", "color": "white"}
     text = {"text": {"value": "chosen"}}
     return [
-        {"name": "chosen", "transform": only, "mark": ring, "encoding": dict(where)},
-        {"transform": only, "mark": halo, "encoding": where | text},
-        {"name": "label", "transform": only, "mark": name, "encoding": where | text},
+        layer(ring, dict(where), name="chosen", transform=only),
+        layer(halo, where | text, transform=only),
+        layer(name, where | text, name="label", transform=only),
     ]
 
 
@@ -382,15 +331,17 @@ def map_chart(points: Points | None) -> alt.LayerChart:
         )
     axes = f"{label(points.risk)} against {label(points.loss)}"
     spec = risk_map(points)
-    for layer in spec["layer"]:
-        if layer.get("name") == "points":
-            _add_legend(layer["encoding"], points)
+    titles = [group.title for group in map_groups(points)]
+    encoding = next(one["encoding"] for one in spec["layer"] if one.get("name") == "points")
+    for look in ("fill", "shape"):  # name the methods beside the map; the page has a legend outside of it
+        domain = {"scale": encoding[look]["scale"] | {"domain": titles}, "legend": {"title": None}}
+        encoding[look] |= {"field": "method", **domain}
     import altair as alt  # noqa: PLC0415 - slow to import
 
     from sdckit.report.offline_charts import OfflineLayers  # noqa: PLC0415 - it imports altair
 
     return OfflineLayers(
-        layer=[charts.altair_chart(layer) for layer in spec["layer"]],
+        layer=[charts.altair_chart(one) for one in spec["layer"]],
         data=spec["data"],
         params=[alt.VariableParameter(**one) for one in spec["params"]],
         config=SCREEN_CONFIG | {"background": "white", "padding": charts.CONFIG["padding"]},
@@ -398,14 +349,3 @@ def map_chart(points: Points | None) -> alt.LayerChart:
         height=HEIGHT,
         description=f"Map of {points.drawn.height} settings: {axes}",
     )
-
-
-def _add_legend(encoding: Spec, points: Points) -> None:
-    """Name the methods in a legend beside the map, in place; the page has one outside of it."""
-    titles = [group.title for group in map_groups(points)]
-    for look in ("fill", "shape"):
-        encoding[look] = encoding[look] | {
-            "field": "method",
-            "scale": encoding[look]["scale"] | {"domain": titles},
-            "legend": {"title": None},
-        }

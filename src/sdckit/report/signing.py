@@ -255,19 +255,12 @@ def scenario_rows(evaluation: Evaluation, limits: Mapping[str, float]) -> list[d
 def margin_style(title: str, summary: Summary | None) -> str:
     """Return the style of the printed margins: title, hash and page number, and PRIVATE where it is."""
     private = summary is not None and summary.private
-    boxes = {
-        "top-left": ("" if private else f"{_css_text(title)}"),
-        "top-center": _css_text(MARK) if private else "",
-        "bottom-left": "" if summary is None else _css_text(f"{summary.file}, SHA-256 {summary.sha256[:16]}"),
-        "bottom-right": "",
-    }
     look = "font: 8pt Arial, 'Liberation Sans', sans-serif; color: #333;"
     strong = "font: bold 10pt Arial, 'Liberation Sans', sans-serif; color: #000;"
-    rules = [
-        f'@{box} {{ content: "{text}"; {strong if box == "top-center" else look} }}'
-        for box, text in boxes.items()
-        if text
-    ]
+    boxes = [("top-center", MARK, strong)] if private else [("top-left", title, look)] if title else []
+    if summary is not None:
+        boxes.append(("bottom-left", f"{summary.file}, SHA-256 {summary.sha256[:16]}", look))
+    rules = [f'@{box} {{ content: "{_css_text(text)}"; {font} }}' for box, text, font in boxes]
     rules.append(f'@bottom-right {{ content: "Page " counter(page) " of " counter(pages); {look} }}')
     return "\n@page { " + " ".join(rules) + " }"
 

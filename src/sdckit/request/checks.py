@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,7 +34,7 @@ from sdckit.metrics.doubts import published_names, require_published, warn_of_do
 from sdckit.metrics.original import Original
 from sdckit.metrics.score import Sampling, sampling_of
 from sdckit.request.made_by_command import WHO
-from sdckit.request.options import with_flags
+from sdckit.request.options import SINGLE, with_flags
 from sdckit.request.words import spelled, spelled_as, split_names
 from sdckit.risk.intruder import checked_known_share
 from sdckit.selection.limits import check_limits_and_loss, check_loss_limits, loss_limits, risk_limits
@@ -54,8 +53,11 @@ if TYPE_CHECKING:
     from sdckit.request.options import Request
 
 FORMATS = ("parquet", "csv")
-SINGLE = ("weights", "unit")
 SEARCHES = ("sweep", "recommend")
+EXCLUSIVE = (  # options of `evaluate`
+    ("stratified", "unstratified"),
+    *(("together", other) for other in ("report", "sample_queries", "known_share")),
+)
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Checked:
             value = getattr(self.request, name)
             several = name not in {"columns", "known", *SINGLE}
             found[name] = list(value or ()) if several else list(value) if isinstance(value, tuple) else value
-        found["na"] = [code for code in self.request.na or () if _is_number(code)] or None
+        found["na"] = [code for code in self.request.na or () if checks.as_number(code) is not None] or None
         return found | {"recode": self.request.recode or None, "estimates": list(self.estimates)}
 
     @property
@@ -258,7 +260,6 @@ def dialect_of(request: Request) -> Dialect:
 
 def check(request: Request) -> Checked:
     """Check the options of a request that several commands share and that need no data."""
-    check_format(request)
     given = spelled_as(request, ())
     checks.one_of("rule for ties", given.ties, TIES)
     default = "penalise" if given.command in SEARCHES else "pairwise"
@@ -287,12 +288,6 @@ def check(request: Request) -> Checked:
     checks.require_midranks_for_weights(given.ties, given.weights)
     randomness.generator(given.seed)
     return checked
-
-
-def check_format(request: Request) -> None:
-    """Raise ValueError if both JSON and CSV output are asked for."""
-    if request.as_json and request.as_csv:
-        raise ValueError("--json and --csv exclude each other; give one of them")
 
 
 def with_plan(request: Request) -> tuple[Request, Any]:
@@ -380,40 +375,37 @@ def decimals_of(request: Request) -> int | str | None:
 
 def check_evaluate(request: Request, *, paired: bool) -> None:
     """Raise an error for options of `evaluate` that exclude each other."""
-    masked = request.masked
-    if request.settings and not request.made_by:
-        raise ValueError("--set needs a method; name it with --made-by")
-    if request.window and request.made_by:
-        raise ValueError("--window follows from --made-by; drop one of them")
-    if request.stratified and request.unstratified:
-        raise ValueError("--stratified and --unstratified exclude each other; drop one of them")
-    if request.stratified and not request.by:
-        raise ValueError("--stratified needs strata; name their column with --by")
+    masked, given = request.masked, request.made_by
+    wrong = {
+        "--set needs a method; name it with --made-by": request.settings and not given,
+        "--window follows from --made-by; drop one of them": request.window and given,
+        "--stratified needs strata; name their column with --by": request.stratified and not request.by,
+        "--together needs at least two masked files and there is 1; name the others": (
+            request.together and len(masked) == 1
+        ),
+        "a masked file is named twice; name each once": len({path.resolve() for path in masked})
+        < len(masked),
+    }
+    for one, other in EXCLUSIVE:
+        both = getattr(request, one) and getattr(request, other)
+        wrong[f"{_flag(one)} and {_flag(other)} exclude each other; drop one of them"] = both
+    for text in (text for text, holds in wrong.items() if holds):
+        raise ValueError(text)
     checked_scenarios(spelled_as(request, ()).scenario)
     for option in ("records", "variables", "scenario", "private_report"):
         if getattr(request, option) and len(masked) > 1:
-            fact = f"--{option.replace('_', '-')} is for one masked file and there are {len(masked)}"
+            fact = f"{_flag(option)} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")
     if request.together:
-        _check_together(request)
+        metrics_together(None if request.metrics is None else spelled(request.metrics))
     why = "--unpaired" if request.unpaired else f"--made-by {request.made_by}"
     for option in [name for name in ("records", "window") if getattr(request, name) and not paired]:
         raise ValueError(f"--{option} compares rows, and by {why} they are not paired; drop one of them")
-    if len({path.resolve() for path in masked}) < len(masked):
-        raise ValueError("a masked file is named twice; name each once")
 
 
-def _check_together(request: Request) -> None:
-    """Raise an error for options that do not fit releases that are evaluated together."""
-    if len(request.masked) == 1:
-        raise ValueError("--together needs at least two masked files and there is 1; name the others")
-    if request.report:
-        raise ValueError("--together and --report exclude each other; drop one of them")
-    if sampling_of(request.sample_queries):
-        raise ValueError("--together and --sample-queries exclude each other; drop one of them")
-    if request.known_share:
-        raise ValueError("--together and --known-share exclude each other; drop one of them")
-    metrics_together(None if request.metrics is None else spelled(request.metrics))
+def _flag(name: str) -> str:
+    """Return an option as the command line has it, such as "--sample-queries"."""
+    return f"--{name.replace('_', '-')}"
 
 
 def check_output(
@@ -424,14 +416,6 @@ def check_output(
         if data.exists() and output.exists() and data.samefile(output):
             raise ValueError(f"'{output}' is the input file, which is never changed; choose another output")
     atomic.check_target(output, overwrite, suffixes)
-
-
-def _is_number(code: str) -> bool:
-    """Return True if the text is a finite number."""
-    try:
-        return math.isfinite(float(code))
-    except ValueError:
-        return False
 
 
 def limits_of_request(request: Request) -> dict[str, float]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core.text import number
 from sdckit.io.formats import READ_ONLY, stem_of, suffix_of
+from sdckit.request.options import SINGLE
 from sdckit.request.toml import entry_text, key_text, section_text, string_text, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path, PurePath
 
     from sdckit.core.description import Description
 
@@ -24,7 +26,6 @@ UNDECIDED = """\
 # drop, by, unknown, confidential (lists), weights or unit (one name), or in [recode].
 """
 LISTS = ("columns", "key", "untouched", "drop")  # roles of several columns that describe proposes
-SINGLE = ("weights", "unit")
 ASKED = ("by", "known", "unknown", "confidential")  # roles that only a user can give
 QUESTIONS = {
     "columns": "is it an amount to mask?",
@@ -40,8 +41,6 @@ ABOUT = {
     "untouched": "published as they are",
     "drop": "not published",
 }
-LIMIT = 0.1  # risk of linkage that a draft allows
-LOSS = "brmae"  # the loss that it makes small
 REST = """\
 # Another intruder, who knows some columns only, and the largest risk allowed for him:
 # [[scenario]]
@@ -52,8 +51,8 @@ REST = """\
 [search]
 # Largest share of the records that an intruder may re-identify, and the loss to make small.
 # linkage_sure, the share of which he may be sure, is a tenth of it unless it is set here, too.
-max_risk = {{ linkage = {limit} }}
-minimise = {loss}
+max_risk = {{ linkage = 0.1 }}
+minimise = "brmae"
 # methods = ["mdav", "noise", "rank_noise"]  # sdckit methods lists all
 # grid = {{ mdav = {{ k = "2:30" }} }}
 # max_loss = {{ suppressed = 0.01 }}
@@ -73,18 +72,19 @@ class _Column(NamedTuple):
     reason: str
 
 
-def draft_text(found: Description, path: Path, source: Mapping[str, Any], data: Path) -> str:
+def draft_text(found: Description, path: PurePath, source: Mapping[str, Any], data: PurePath) -> str:
     """Return the text of a job file for described data.
 
     `source` has the entries of the section on the input, `data` is the original file, `path` the job file.
     """
     columns = _columns_of(found)
     known = [one.name for one in columns if one.key == "untouched"] or [columns[0].name]
+    stem, suffix = stem_of(data), suffix_of(data)
+    masked = f"{stem}-masked{READ_ONLY.get(suffix, data.name[len(stem) :])}"
     rest = REST.format(
         known=string_text(known[0]),
-        limit=LIMIT,
-        loss=string_text(LOSS),
-        **{key: string_text(name) for key, name in _output_section(data).items()},
+        output=string_text(masked),
+        report=string_text(f"{stem}-report.html"),
     )
     parts = [HEAD.format(name=path.name) + 'command = "recommend"\n', section_text("[input]", source) + "\n"]
     return "\n".join([*parts, _roles_text(columns, found), _recode_text(found), rest])
@@ -95,16 +95,9 @@ def draft_content(found: Description, source: Mapping[str, Any], data: PurePath)
 
     A column whose role is not decided has none here.
     """
-    return {"command": "recommend", "input": dict(source)} | {
-        section: entries
-        for section, entries in {
-            "roles": _decided_roles(found),
-            "recode": _given_recodings(found),
-            "search": {"max_risk": {"linkage": LIMIT}, "minimise": LOSS},
-            "output": _output_section(data),
-        }.items()
-        if entries
-    }
+    content = tomllib.loads(draft_text(found, PurePath("job.toml"), source, data))
+    content["roles"] = {role: names for role, names in content["roles"].items() if names}
+    return {section: entries for section, entries in content.items() if entries}
 
 
 def _columns_of(found: Description) -> list[_Column]:
@@ -120,13 +113,6 @@ def _columns_of(found: Description) -> list[_Column]:
     ]
 
 
-def _output_section(data: PurePath) -> dict[str, str]:
-    """Return the names of the files to write, made from the name of the original file."""
-    stem, suffix = stem_of(data), suffix_of(data)
-    suffix = READ_ONLY.get(suffix, data.name[len(stem) :])
-    return {"output": f"{stem}-masked{suffix}", "report": f"{stem}-report.html"}
-
-
 def _with_roles(columns: Iterable[_Column], found: Description) -> list[_Column]:
     """Return the columns that stand in a role of a draft: not those recoded, nor in a role of the user."""
     recoded = _given_recodings(found)
@@ -135,15 +121,6 @@ def _with_roles(columns: Iterable[_Column], found: Description) -> list[_Column]
         for one in columns
         if one.key not in ASKED and not (one.name in recoded and one.key == "untouched")
     ]
-
-
-def _decided_roles(found: Description) -> dict[str, Any]:
-    """Return the section on roles, with the columns whose role is decided only."""
-    columns = [one for one in _with_roles(_columns_of(found), found) if one.decided]
-    listed = {key: [one.name for one in columns if one.key == key] for key in LISTS}
-    single = {one.key: one.name for one in columns if one.key in SINGLE}
-    asked = {key: list(found.options[key]) for key in ASKED if key in found.options}
-    return {key: names for key, names in listed.items() if names} | single | asked
 
 
 def _given_recodings(found: Description) -> dict[str, str]:

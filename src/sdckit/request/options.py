@@ -6,15 +6,30 @@ import ast
 import re
 import shlex
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+# The kinds of options, as `Request` is annotated with them; `KINDS` says what each is.
+Text = str
+Number = str
+Name = str
+Flag = bool
+Paths = tuple[Path, ...]
 Names = tuple[str, ...] | None  # None where nothing is given
+Texts = Names
+Codes = Names
 Table = dict[str, str]
+Limits = Table | None
+Losses = Limits
+Settings = Limits
+Recodings = Limits
+Grid = dict[str, Table] | None
+Scenarios = dict[str, Any] | None
+Seed = int | None
 
 COMMANDS = ("mask", "evaluate", "sweep", "recommend")  # that a job may be for
 MASKS = ("mask", "sweep", "recommend")
@@ -56,61 +71,57 @@ def _table(*kinds: str) -> dict[str, Any]:
 
 _GRID = {"type": ["number", "string", "array"], "items": {"type": ["number", "string"]}}
 _SCENARIO = {
-    "name": {"type": "string", "description": "what the intruder is called"},
-    "known": _several("string") | {"description": "columns that he knows"},
-    "max_risk": _table("number", "string") | {"description": "largest risks allowed"},
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "description": "what the intruder is called"},
+        "known": _several("string") | {"description": "columns that he knows"},
+        "max_risk": _table("number", "string") | {"description": "largest risks allowed"},
+    },
+    "required": ["name", "known"],
+    "additionalProperties": False,
 }
-KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # what to give in a job, and its JSON schema
-    "text": ("a text in quotation marks", {"type": "string"}),
-    "path": ("a path in quotation marks", {"type": "string"}),
-    "paths": ("a list of paths", {"type": "array", "items": {"type": "string"}}),
-    "flag": ("true or false", {"type": "boolean"}),
-    "number": ("a number", {"type": ["number", "string"]}),
-    "name": ("the name of one column", {"type": "string"}),
-    "names": ('names in a list, such as ["a", "b"]', _several("string")),
-    "texts": ("texts in a list", _several("string")),
-    "codes": ('codes in a list, such as [-999, "NA"]', _several("string", "number")),
-    "limits": ("a table such as { linkage = 0.1 }", _table("number", "string")),
-    "losses": ("a table such as { suppressed = 0.01 }", _table("number", "string")),
-    "settings": ("a table such as { k = 5 }", _table("number", "string", "boolean")),
-    "recodings": ('a table such as { age = 5, born = "year" }', _table("number", "string")),
-    "grid": (
+
+
+class Kind(NamedTuple):
+    """What to give for an option of a kind: in a job, and its JSON schema; in the help, and as an example."""
+
+    give: str
+    schema: dict[str, Any]
+    metavar: str  # unless the option has its own
+    example: str = ""  # of an entry of a table
+
+
+KINDS = {
+    "text": Kind("a text in quotation marks", {"type": "string"}, "NAME"),
+    "path": Kind("a path in quotation marks", {"type": "string"}, "FILE"),
+    "paths": Kind("a list of paths", {"type": "array", "items": {"type": "string"}}, "FILE"),
+    "flag": Kind("true or false", {"type": "boolean"}, ""),
+    "number": Kind("a number", {"type": ["number", "string"]}, "N"),
+    "name": Kind("the name of one column", {"type": "string"}, "A"),
+    "names": Kind('names in a list, such as ["a", "b"]', _several("string"), "A,B"),
+    "texts": Kind("texts in a list", _several("string"), "TEXT"),
+    "codes": Kind('codes in a list, such as [-999, "NA"]', _several("string", "number"), "X"),
+    "limits": Kind(
+        "a table such as { linkage = 0.1 }", _table("number", "string"), "RISK=LIMIT", "linkage=0.1"
+    ),
+    "losses": Kind(
+        "a table such as { suppressed = 0.01 }", _table("number", "string"), "LOSS=LIMIT", "suppressed=0.01"
+    ),
+    "settings": Kind("a table such as { k = 5 }", _table("number", "string", "boolean"), "NAME=VALUE", "k=5"),
+    "recodings": Kind(
+        'a table such as { age = 5, born = "year" }', _table("number", "string"), "A=HOW", "age=5"
+    ),
+    "grid": Kind(
         'a table such as { mdav = { k = "2:30" } }',
-        {
-            "type": "object",
-            "additionalProperties": {"type": "object", "additionalProperties": _GRID},
-        },
+        {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": _GRID}},
+        "METHOD.PARAMETER=VALUES",
     ),
-    "scenarios": (
-        "tables with name, known and max_risk",
-        {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": _SCENARIO,
-                "required": ["name", "known"],
-                "additionalProperties": False,
-            },
-        },
+    "scenarios": Kind(
+        "tables with name, known and max_risk", {"type": "array", "items": _SCENARIO}, "NAME=A,B:RISK=LIMIT"
     ),
 }
-METAVARS = {  # what the help shows for a value, unless the option says otherwise
-    "text": "NAME",
-    "path": "FILE",
-    "paths": "FILE",
-    "number": "N",
-    "name": "A",
-    "names": "A,B",
-    "texts": "TEXT",
-    "codes": "X",
-    "limits": "RISK=LIMIT",
-    "losses": "LOSS=LIMIT",
-    "settings": "NAME=VALUE",
-    "recodings": "A=HOW",
-    "grid": "METHOD.PARAMETER=VALUES",
-    "scenarios": "NAME=A,B:RISK=LIMIT",
-}
-TABLES = {"limits": "linkage=0.1", "losses": "suppressed=0.01", "settings": "k=5", "recodings": "age=5"}
+TABLES = {name: kind.example for name, kind in KINDS.items() if kind.example}
+METAVAR = {name: kind.metavar for name, kind in KINDS.items()}
 REPEATED = ("paths", "names", "texts", "codes", "grid", "scenarios", *TABLES)  # kinds given several times
 
 
@@ -120,8 +131,8 @@ class Option:
 
     `help` is what the command line says, by command where they differ. `key` is empty in a job whose whole
     section is the value, and `section` for an option that no job has. `needed` names the commands that cannot
-    do without, `in_memory` those that have it only if all records are in memory, `page` is True for what a
-    screen of the page shows.
+    do without, `in_memory` those that have it only if all records are in memory, and `off_page` is True for
+    what no screen of the page shows.
     """
 
     name: str
@@ -139,7 +150,7 @@ class Option:
     metavar: str = ""
     hidden: tuple[str, ...] = ()
     unjobbed: str = ""
-    page: bool = False
+    off_page: bool = False
 
     @property
     def flag(self) -> str:
@@ -163,7 +174,6 @@ class Option:
 
 
 def _option(
-    kind: str,
     commands: Sequence[str],
     job: str = "",
     help: str | Mapping[str, str] = "",  # noqa: A002 - click's word
@@ -173,16 +183,17 @@ def _option(
     short: str = "",
     **more: Any,
 ) -> Any:
-    """Return a field of `Request` with its record; `job` is its place in a job and what stands there."""
+    """Return a field of `Request` with its record; `job` is its place in a job and what stands there.
+
+    Without `help`, the command line says what the job says. The kind is the annotation of the field.
+    """
     place, _, text = job.partition(": ")
     section, _, key = place.replace("[", "").partition("]")
-    record: dict[str, Any] = {"kind": kind, "commands": tuple(commands), "help": help, "text": text}
-    record |= {"section": section, "key": key.strip(" ]"), "flags": (flag, short), **more}
-    if default is None:
-        default = False if kind == "flag" else () if kind == "paths" else None
-    return field(default=default, metadata=record)
+    record = {"commands": tuple(commands), "help": help, "text": text, "flags": (flag, short), **more}
+    return field(default=default, metadata=record | {"section": section, "key": key.strip(" ]")})
 
 
+_flag = partial(_option, default=False)
 _STRATA = "Column whose values form strata, each {}; repeatable."
 _RULE = (
     'Rule of the records, such as "total = wages + other", "total = a + b +- 2" or "age >= 0"; discover '
@@ -206,140 +217,72 @@ class Request:
 
     command: str
 
-    data: Path = _option(
-        "path",
-        DESCRIBES,
-        "[input] data: the original file",
-        needed=DESCRIBES,
-        argument=True,
-        page=True,
+    data: Path = _option(DESCRIBES, "[input] data: the original file", needed=DESCRIBES, argument=True)
+    masked: Paths = _option(
+        EVALUATE, "[input] masked: the masked files", needed=EVALUATE, argument=True, default=()
     )
-    masked: tuple[Path, ...] = _option(
-        "paths", EVALUATE, "[input] masked: the masked files", needed=EVALUATE, argument=True
-    )
-    na: tuple[str, ...] | None = _option(
-        "codes",
+    na: Codes = _option(
         DESCRIBES,
         "[input] na: codes of missing cells",
         "Code of a missing cell, such as -999 or NA; repeatable.",
-        page=True,
     )
-    delimiter: str | None = _option(
-        "text",
+    delimiter: Text | None = _option(
         DESCRIBES,
         "[input] delimiter: character between cells of CSV files",
         "Character between cells of CSV files.  [default: , or ; with --decimal-comma, a tab in .tsv]",
         metavar="C",
-        page=True,
     )
-    decimal_comma: bool = _option(
-        "flag",
-        DESCRIBES,
-        "[input] decimal_comma: numbers look like 1,5",
-        "Numbers look like 1,5.",
-        page=True,
-    )
-    encoding: str = _option(
-        "text",
-        DESCRIBES,
-        "[input] encoding: encoding of CSV files",
-        "Encoding of CSV files.",
-        default="utf-8",
-        page=True,
-    )
-    table: str | None = _option(
-        "text",
-        DESCRIBES,
-        "[input] table: sheet of an Excel file or data frame of an R file",
-        "Sheet of an Excel file or data frame of an R file to read, if several.",
-        page=True,
+    decimal_comma: Flag = _flag(DESCRIBES, "[input] decimal_comma: numbers look like 1,5")
+    encoding: Text = _option(DESCRIBES, "[input] encoding: encoding of CSV files", default="utf-8")
+    table: Text | None = _option(
+        DESCRIBES, "[input] table: sheet of an Excel file or data frame of an R file to read, if several"
     )
     columns: Names = _option(
-        "names",
         DESCRIBES,
         "[roles] columns: variables to mask",
         "Variables; by default all numeric columns without another role, less those that look like codes "
         "or identifiers; repeatable.",
-        page=True,
     )
     key: Names = _option(
-        "names",
         DESCRIBES,
         "[roles] key: columns that identify records",
         "Column that identifies records, a direct identifier and no key variable (quasi-identifier); never "
         "masked; several (A,B or repeated) identify together.",
-        page=True,
     )
     by: Names = _option(
-        "names",
         DESCRIBES,
         "[roles] by: columns whose values form strata",
         {
             "": _STRATA.format("masked and measured by itself"),
             "evaluate": _STRATA.format("measured by itself, and with --made-by also masked by itself"),
         },
-        page=True,
     )
-    untouched: Names = _option(
-        "names",
-        DESCRIBES,
-        "[roles] untouched: columns published as they are",
-        "Columns published as they are; repeatable.",
-        page=True,
-    )
+    untouched: Names = _option(DESCRIBES, "[roles] untouched: columns published as they are")
     known: Names = _option(
-        "names",
         DESCRIBES,
         "[roles] known: what the intruder knows",
         "What the intruder knows; repeatable.  [default: all published columns but --unknown ones]",
+        off_page=True,
     )
     unknown: Names = _option(
-        "names",
-        DESCRIBES,
-        "[roles] unknown: published columns unknown to the intruder",
-        "Published columns unknown to the intruder, as weights; repeatable.",
-        page=True,
+        DESCRIBES, "[roles] unknown: published columns unknown to the intruder, as weights"
     )
-    confidential: Names = _option(
-        "names",
+    confidential: Names = _option(DESCRIBES, "[roles] confidential: columns that the intruder wants to learn")
+    drop: Names = _option(DESCRIBES, "[roles] drop: columns that are not published")
+    weights: Name | None = _option(DESCRIBES, "[roles] weights: column of survey weights; never masked")
+    unit: Name | None = _option(
         DESCRIBES,
-        "[roles] confidential: columns that the intruder wants to learn",
-        "Columns that the intruder wants to learn; repeatable.",
-        page=True,
-    )
-    drop: Names = _option(
-        "names",
-        DESCRIBES,
-        "[roles] drop: columns that are not published",
-        "Columns that are not published; repeatable.",
-        page=True,
-    )
-    weights: str | None = _option(
-        "name",
-        DESCRIBES,
-        "[roles] weights: column of survey weights",
-        "Column of survey weights; never masked.",
-        page=True,
-    )
-    unit: str | None = _option(
-        "name",
-        DESCRIBES,
-        "[roles] unit: column of households, firms or persons",
-        "Column of households, firms or persons; its values repeat.",
+        "[roles] unit: column of households, firms or persons; its values repeat",
         in_memory=MEASURES,
-        page=True,
     )
-    recode: Table | None = _option(
-        "recodings",
+    recode: Recodings = _option(
         ("describe", *MASKS),
         "[recode]: how to coarsen columns that are not masked",
         "Coarsen a column that is not masked: age=5 (bands), income=round:100, town=rare:20 (merge rare "
         "categories), born=year, year:10, quarter or month; repeatable.",
         in_memory=("mask",),
-        page=True,
     )
-    rules: tuple[str, ...] | None = _option(
-        "texts",
+    rules: Texts = _option(
         COMMANDS,
         "[rules] rule: rules of the records",
         {
@@ -349,32 +292,21 @@ class Request:
         },
         flag="--rule",
         in_memory=EVALUATE,
-        page=True,
     )
-    scenario: dict[str, Any] | None = _option(
-        "scenarios",
+    scenario: Scenarios = _option(
         ("evaluate", "recommend"),
         "[[scenario]]: other intruders",
         "Another intruder who knows A and B only, and limits for him; repeatable.",
         in_memory=EVALUATE,
-        page=True,
     )
-    method: str = _option(
-        "text",
-        ("mask",),
-        "[masking] method: how to mask",
-        "How to mask; see `sdckit methods`.",
-        needed=("mask",),
-    )
-    made_by: str | None = _option(
-        "text",
+    method: Text = _option(("mask",), "[masking] method: how to mask; see `sdckit methods`", needed=("mask",))
+    made_by: Text | None = _option(
         EVALUATE,
         "[masking] made_by: method that masked the file",
         "Method that masked the file, with --set for its parameters; attacks use what it discloses.",
         metavar="METHOD",
     )
-    made_by_command: str | None = _option(
-        "text",
+    made_by_command: Text | None = _option(
         EVALUATE,
         help="In place of a method, a command of your own that masks {input} and writes {output}, with "
         '{seed} for its draws, such as "Rscript {here}/mask.R {input} {output} {seed}"; {here} is here. '
@@ -383,48 +315,41 @@ class Request:
         in_memory=EVALUATE,
         unjobbed="no job file starts a program",
     )
-    made_by_seconds: str | None = _option(
-        "number",
+    made_by_seconds: Number | None = _option(
         EVALUATE,
         help="Seconds that a run of --made-by-command may take.  [default: 60]",
         unjobbed="no job file starts a program",
     )
-    settings: Table | None = _option(
-        "settings",
+    settings: Settings = _option(
         MEASURES,
         "[masking] set: parameters of the method",
         "Parameter of the method; with --by also one for each stratum, k=north:5,south:3; repeatable.",
         flag="--set",
     )
-    window: str | None = _option(
-        "number",
+    window: Number | None = _option(
         EVALUATE,
-        "[masking] window: largest move in ranks, a share of the records",
-        "Largest move in ranks, a share of the records, if the method is not one of `sdckit methods`.",
+        "[masking] window: largest move in ranks, a share of the records, if the method is not one of "
+        "`sdckit methods`",
         metavar="SHARE",
     )
-    stratified: bool = _option(
-        "flag",
+    stratified: Flag = _flag(
         EVALUATE,
         "[masking] stratified: each stratum was masked by itself",
         "Each stratum of --by was masked by itself, so that the window counts ranks within it; default "
         "with --made-by.",
     )
-    unstratified: bool = _option(
-        "flag",
+    unstratified: Flag = _flag(
         EVALUATE,
         "[masking] unstratified: the file was masked as a whole",
         "The file was masked as a whole, and strata of --by are only measured; default with --window.",
     )
-    unpaired: bool = _option(
-        "flag",
+    unpaired: Flag = _flag(
         EVALUATE,
-        "[masking] unpaired: rows stand for no original record",
-        "Rows stand for no original record, as in synthetic data; measures that compare rows are left out.",
+        "[masking] unpaired: rows stand for no original record, as in synthetic data; measures that "
+        "compare rows are left out",
         in_memory=EVALUATE,
     )
-    limits: Table | None = _option(
-        "limits",
+    limits: Limits = _option(
         ("evaluate", "recommend"),
         "[search] max_risk: largest risks allowed",
         {
@@ -433,10 +358,8 @@ class Request:
         },
         needed=("recommend",),
         flag="--max-risk",
-        page=True,
     )
-    loss_limits: Table | None = _option(
-        "losses",
+    loss_limits: Losses = _option(
         ("evaluate", "recommend"),
         "[search] max_loss: largest losses allowed",
         {
@@ -444,42 +367,29 @@ class Request:
             "evaluate": f"Largest loss allowed, such as suppressed=0.01; repeatable.{_GATE}",
         },
         flag="--max-loss",
-        page=True,
     )
-    minimise: str = _option(
-        "text",
-        ("recommend",),
-        "[search] minimise: loss to minimise",
-        "Loss to minimise.",
-        metavar="LOSS",
-        default="brmae",
-        page=True,
+    minimise: Text = _option(
+        ("recommend",), "[search] minimise: loss to minimise", metavar="LOSS", default="brmae"
     )
-    methods: tuple[str, ...] | None = _option(
-        "texts",
+    methods: Texts = _option(
         SEARCHES,
         "[search] methods: methods to try with their default grids",
         "A method to try with its default grid, or all for every method; repeatable.",
         flag="--method",
         metavar="NAME",
-        page=True,
     )
-    grids: dict[str, Table] | None = _option(
-        "grid",
+    grids: Grid = _option(
         SEARCHES,
         "[search] grid: values to try, by method",
         "Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone has its default grid; "
         "without --grid and --method, the default methods are tried (see sdckit methods).",
         flag="--grid",
+        off_page=True,
     )
     plan: Path | None = _option(
-        "path",
-        ("sweep",),
-        "[search] plan: file with the grids",
-        "A TOML file with the grids; see the reference.",
+        ("sweep",), "[search] plan: file with the grids", "A TOML file with the grids; see the reference."
     )
-    replications: str | None = _option(
-        "number",
+    replications: Number | None = _option(
         SEARCHES,
         "[search] replications: draws of each random masking",
         {
@@ -487,43 +397,36 @@ class Request:
             "recommend": "Draws of each random masking; the median counts.  [default: 3; 1 above 20,000 "
             "records]",
         },
+        off_page=True,
     )
-    draws: str | None = _option(
-        "text",
+    draws: Text | None = _option(
         ("sweep",),
         "[search] draws: common or fresh",
         "common: a method's settings share random numbers; fresh: each has its own.  [default: common]",
         metavar="RULE",
     )
-    workers: str | None = _option(
-        "number",
-        SEARCHES,
-        "[search] workers: cores to use",
-        "Cores to use.  [default: all]",
+    workers: Number | None = _option(
+        SEARCHES, "[search] workers: cores to use", "Cores to use.  [default: all]", off_page=True
     )
     metrics: Names = _option(
-        "names",
         ("mask", "evaluate", "sweep"),
-        "[measures] metrics: metrics",
-        "Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
+        "[measures] metrics: metrics, all default ones if not given; see `sdckit metrics`",
     )
-    ties: str = _option(
-        "text",
+    ties: Text = _option(
         COMMANDS,
-        "[measures] ties: how equal values are ranked",
-        "How equal values are ranked: average, expected, random, first, last, min or max.",
+        "[measures] ties: how equal values are ranked: average, expected, random, first, last, min or max",
         default="average",
         metavar="RULE",
+        off_page=True,
     )
-    missing: str | None = _option(
-        "text",
+    missing: Text | None = _option(
         COMMANDS,
         "[measures] missing: rule for missing cells",
         {"": _MISSING.format("pairwise")} | dict.fromkeys(SEARCHES, _MISSING.format("penalise")),
         metavar="RULE",
+        off_page=True,
     )
-    sample_queries: str | None = _option(
-        "number",
+    sample_queries: Number | None = _option(
         ("evaluate", *SEARCHES),
         "[measures] sample_queries: records to estimate on",
         {
@@ -533,9 +436,9 @@ class Request:
             "interval settles the question; 0 looks up all. The file itself is measured in full.  [default: "
             "2048 of files above 20000]",
         },
+        off_page=True,
     )
-    known_share: str | None = _option(
-        "number",
+    known_share: Number | None = _option(
         EVALUATE,
         "[measures] known_share: share of the persons whom an intruder holds",
         "Also tell how many persons are found by an intruder who holds the originals of this share of them "
@@ -543,64 +446,51 @@ class Request:
         metavar="SHARE",
         in_memory=EVALUATE,
     )
-    estimates: tuple[str, ...] | None = _option(
-        "texts",
+    estimates: Texts = _option(
         COMMANDS,
-        "[measures] estimates: what users of the file compute",
-        'What users of the file compute, such as "total(turnover) by sector" or "model: y ~ log(x)": its '
-        "loss is measured, too; repeatable.",
+        '[measures] estimates: what users of the file compute, such as "total(turnover) by sector" or '
+        '"model: y ~ log(x)": its loss is measured, too',
         flag="--estimate",
         in_memory=MEASURES,
-        page=True,
     )
-    variables: bool = _option(
-        "flag",
+    variables: Flag = _flag(
         ("evaluate", "sweep"),
         "[measures] variables: also each variable",
         {"": "Also show every variable.", "sweep": "Also a row for each variable."},
     )
-    together: bool = _option(
-        "flag",
+    together: Flag = _flag(
         EVALUATE,
-        "[measures] together: linkage of several releases together",
-        "Linkage of several releases together, for an intruder who can align their records.",
+        "[measures] together: linkage of several releases together, for an intruder who can align their "
+        "records",
         in_memory=EVALUATE,
     )
-    detail: bool = _option(
-        "flag",
-        ("sweep",),
-        "[measures] detail: also random-order levels and tie ranges",
-        "Also random-order levels and tie ranges; takes longer.",
+    detail: Flag = _flag(
+        ("sweep",), "[measures] detail: also random-order levels and tie ranges; takes longer"
     )
-    no_measure: bool = _option(
-        "flag",
+    no_measure: Flag = _flag(
         ("mask",),
         "[measures] no_measure: only mask",
         "Only mask: print no loss and no risk; not with --release or --report.",
     )
-    engine: str | None = _option(
-        "text",
+    engine: Text | None = _option(
         MEASURES,
         "[engine] engine: memory, local or spark",
         "memory; local: Parquet files or folders in blocks of rows; spark: the same on a cluster. Risks "
         "take both files into memory.  [default: memory, or local for Parquet that does not fit there]",
     )
-    memory: str | None = _option(
-        "text",
+    memory: Text | None = _option(
         MEASURES,
         "[engine] memory: limit for the engine local",
         "Limit for --engine local, such as 4GB.  [default: what is at hand]",
         metavar="SIZE",
     )
-    master: str | None = _option(
-        "text",
+    master: Text | None = _option(
         MEASURES,
         "[engine] master: address of a Spark cluster",
         "Spark cluster, such as spark://host:7077.  [default: on this machine]",
         metavar="ADDRESS",
     )
     scratch: Path | None = _option(
-        "path",
         MEASURES,
         "[engine] scratch: folder for intermediate files",
         "Folder for intermediate files, which are removed; on Spark one that all workers see.  [default: the "
@@ -608,134 +498,111 @@ class Request:
         metavar="DIR",
     )
     output: Path = _option(
-        "path",
         ("describe", *MASKS, "replay"),
         "[output] output: the file, or of a sweep the folder, to write",
         {"": "File to write.", "sweep": "Folder for the results.", "describe": "Start a job file (.toml)."},
         needed=(*MASKS, "replay"),
         short="-o",
-        page=True,
     )
-    release: bool = _option(
-        "flag",
+    release: Flag = _flag(
         ("mask",),
         "[output] release: a file that can be handed out; true unless it says false",
         "Write a file that can be handed out: rows shuffled, no key, fresh numbers of units.",
         in_memory=("mask",),
     )
-    keep_order: bool = _option(
-        "flag",
+    keep_order: Flag = _flag(
         RELEASES,
-        "[output] keep_order: leave the rows in the order of the original",
-        "Leave the rows of the release in the order of the original; the figures count what that tells.",
+        "[output] keep_order: leave the rows of the release in the order of the original; the figures "
+        "count what that tells",
         in_memory=("mask",),
-        page=True,
     )
-    numbered: str | None = _option(
-        "text",
+    numbered: Text | None = _option(
         RELEASES,
         "[output] numbered: name of a column of fresh record numbers",
         "Add a column of this name with fresh numbers of the records, in an order that tells nothing.",
         in_memory=("mask",),
+        off_page=True,
     )
-    decimals: str = _option(
-        "number",
+    decimals: Number = _option(
         RELEASES,
-        "[output] decimals: decimals of masked cells",
-        "Decimals of masked cells: a number, original for the usual step of the column (100 for a column of "
-        "hundreds), or none to leave them unrounded.",
+        "[output] decimals: decimals of masked cells: a number, original for the usual step of the column "
+        "(100 for a column of hundreds), or none to leave them unrounded",
         default="original",
+        off_page=True,
     )
-    groups: str | None = _option(
-        "text",
+    groups: Text | None = _option(
         ("mask",),
         "[output] groups: name of a column of group numbers",
         "Add a column with the number of each record's group, under this name.",
         in_memory=("mask",),
     )
-    calibrate: tuple[str, ...] | None = _option(
-        "texts",
+    calibrate: Texts = _option(
         RELEASES,
         "[output] calibrate: totals of the original that hold in the file",
         "Change masked cells as little as possible so that a total of the original holds, such as "
         '"total(turnover) by sector"; repeatable.',
         in_memory=("mask",),
+        off_page=True,
     )
-    form: str = _option(
-        "text",
-        ("sweep",),
-        "[output] format: parquet or csv",
-        "parquet or csv.",
-        flag="--format",
-        default="parquet",
+    form: Text = _option(
+        ("sweep",), "[output] format: format of the table, parquet or csv", flag="--format", default="parquet"
     )
     report: Path | None = _option(
-        "path",
         COMMANDS,
         "[output] report: HTML report",
         "Write a report: one HTML file that needs no network.",
         in_memory=MEASURES,
-        page=True,
     )
     private: Path | None = _option(
-        "path",
         (*REPORTS, "replay", "releases", "check"),
         "[private] private: folder of the private record",
         "Folder of the private record of releases; keep it secret.  [default: in your state directory]",
         metavar="DIR",
-        page=True,
     )
     crosswalk: Path | None = _option(
-        "path",
         RELEASES,
         "[private] crosswalk: original row of each published row",
         "Write the original row of each row of the release to a file for you alone; keep it secret.",
         in_memory=("mask",),
+        off_page=True,
     )
-    crosswalks: tuple[Path, ...] = _option(
-        "paths",
+    crosswalks: Paths = _option(
         EVALUATE,
         "[private] crosswalk: original row of each masked row",
         "The original row of each row of a shuffled release, as recommend and mask write it; one for each "
         "masked file.",
         flag="--crosswalk",
         in_memory=EVALUATE,
+        default=(),
     )
     private_report: Path | None = _option(
-        "path",
         REPORTS,
         "[private] private_report: HTML report with exact statistics",
         "Write the report with exact statistics of the original and its hash, marked PRIVATE on every page; "
         "keep it secret.",
         in_memory=MEASURES,
-        page=True,
     )
     folder: Path | None = _option(
-        "path",
         ("recommend",),
         "[private] folder: folder for the runs of the search",
         "Store finished runs: after Ctrl-C or a crash the same command resumes. Keep DIR secret: it holds "
         "the seed.",
         metavar="DIR",
-        page=True,
     )
     records: Path | None = _option(
-        "path",
         EVALUATE,
         "[private] records: each record's risk and share of the losses",
         "Write each record's risk and share of the losses to a file for you alone; keep it secret.",
         in_memory=EVALUATE,
     )
-    private_output: bool = _option(
-        "flag",
+    private_output: Flag = _flag(
         EVALUATE,
         "[private] private_output: also figures that one record dominates",
         "With --json or --csv, also figures that one record dominates, from which its value follows; not for "
         "publication.",
     )
 
-    seed: int | None = _option(
-        "seed",
+    seed: Seed = _option(
         COMMANDS,
         help={
             "": "Seed of random draws, for work that must repeat; what is masked with it is not for "
@@ -746,13 +613,11 @@ class Request:
         unjobbed="a release draws its own random numbers",
     )
     save_job: Path | None = _option(
-        "path",
         COMMANDS,
         help="Write these options to a job file (.toml), for sdckit run.",
         unjobbed="it names the job itself",
     )
-    overwrite: bool = _option(
-        "flag",
+    overwrite: Flag = _flag(
         (*DESCRIBES, "run", "replay"),
         help={
             "": "Replace output files that exist.",
@@ -762,12 +627,9 @@ class Request:
         },
         unjobbed="give it to sdckit run",
     )
-    as_json: bool = _option(
-        "flag", LISTS, help="Print JSON.", flag="--json", unjobbed="give it to sdckit run"
-    )
-    as_csv: bool = _option("flag", LISTS, help="Print CSV.", flag="--csv", unjobbed="give it to sdckit run")
-    quiet: bool = _option(
-        "flag",
+    as_json: Flag = _flag(LISTS, help="Print JSON.", flag="--json", unjobbed="give it to sdckit run")
+    as_csv: Flag = _flag(LISTS, help="Print CSV.", flag="--csv", unjobbed="give it to sdckit run")
+    quiet: Flag = _flag(
         (*COMMANDS, "run", "replay"),
         help={"": "Print no progress and no table.", "replay": "Print nothing."},
         short="-q",
@@ -782,15 +644,19 @@ class Request:
 
 def _record(one: Any) -> Option:
     """Return the record of a field of `Request`."""
-    record = dict(one.metadata)
+    record: dict[str, Any] = dict(one.metadata)
     flag, short = record["flags"]
-    record.setdefault("metavar", METAVARS.get(record["kind"], ""))
-    flag = flag or f"--{one.name.replace('_', '-')}"
-    return Option(one.name, one.default, **record | {"flags": (flag, *([short] if short else ()))})
+    kind = one.type.removesuffix(" | None").lower()
+    if record["text"] and not record["help"]:
+        said = record["text"] + "; repeatable" * (kind in REPEATED)
+        record["help"] = f"{said[:1].upper()}{said[1:]}."
+    record["flags"] = tuple(filter(None, [flag or f"--{one.name.replace('_', '-')}", short]))
+    return Option(one.name, one.default, kind, **({"metavar": METAVAR.get(kind, "")} | record))
 
 
 OPTIONS: dict[str, Option] = {one.name: _record(one) for one in fields(Request) if one.metadata}
 JOB_OPTIONS = tuple(one for one in OPTIONS.values() if one.section)
+SINGLE = tuple(one.name for one in OPTIONS.values() if one.kind == "name")  # roles of one column
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from sdckit.core.checks import as_number
 from sdckit.core.roles import SEVERAL
 from sdckit.io.formats import CSV_SUFFIXES, EXCEL_SUFFIXES, LABELLED_SUFFIXES, suffix_of
+from sdckit.request.options import SINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,6 @@ NOTES = dict.fromkeys(CSV_SUFFIXES + EXCEL_SUFFIXES, CSV_NOTE) | dict.fromkeys(L
 DIALECT = "# The command writes CSV as the original is written; this script with commas and decimal points.\n"
 MORE = "# The command also writes {names}.\n"
 WRITTEN = ("delimiter", "decimal_comma", "encoding")  # keys of [input] on how CSV is written
-SINGLE = ("weights", "unit")
 ONLY_COMMAND = (("output", "report"), ("private", "crosswalk"), ("private", "private_report"))
 
 
@@ -72,7 +72,9 @@ def _stated_arguments(job: Job) -> dict[str, Any]:
     content = job.content
     roles, measures = (content.get(section, {}) for section in ("roles", "measures"))
     found: dict[str, Any] = {role: _several(roles[role]) for role in SEVERAL if role in roles}
-    found |= _given(roles, *SINGLE) | {"na": _numeric_codes(content["input"])}
+    found |= _given(roles, *SINGLE) | {
+        "na": [one for one in _several(content["input"].get("na")) if as_number(one) is not None]
+    }
     found |= {
         "recode": dict(content.get("recode", {})),
         "estimates": _several(measures.get("estimates")),
@@ -124,19 +126,6 @@ def _dialect(source: Mapping[str, Any]) -> list[str]:
     codes = tuple(str(code) for code in _several(source.get("na")))
     given |= {"missing": codes} if codes else {}
     return [_call("Dialect", [], given)] if given else []
-
-
-def _numeric_codes(source: Mapping[str, Any]) -> list[Any]:
-    """Return the codes of missing cells that are numbers; words are a matter of reading the file."""
-    return [code for code in _several(source.get("na")) if _is_number(code)]
-
-
-def _is_number(code: Any) -> bool:
-    """Return True if a code, a number or a text, is a finite number."""
-    try:
-        return math.isfinite(float(code))
-    except ValueError:
-        return False
 
 
 def _given(section: Mapping[str, Any], *keys: str) -> dict[str, Any]:

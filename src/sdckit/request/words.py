@@ -168,7 +168,7 @@ def _words_of(option: Option, value: Any, folder: Path) -> list[str]:
     if option.kind in {"path", "paths"}:
         return [str(folder / path) for path in several(value)]
     if option.kind == "names":
-        return [quoted_name(name) for name in several(value)]
+        return [",".join(map(quoted_name, several(value)))] if value else []
     if option.kind in TABLES:
         return [f"{name}={word_of(one)}" for name, one in value.items()]
     if option.kind == "grid":

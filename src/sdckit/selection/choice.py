@@ -239,8 +239,7 @@ class Choice(ReportedResult):
 
         The table that `release` returns has a report of its own.
         """
-        records = self.required_conditions.original.n
-        return build.report_on_search(self, name=name or "the data", records=records)
+        return build.report_on_choice(self, name=name or "the data")
 
     def release(
         self,

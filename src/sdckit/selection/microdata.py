@@ -237,8 +237,12 @@ class Microdata(HoldsOriginal):
         for one in told:
             roles["by"] = _strata_columns(one, roles["by"])
         masked = tuple(dict.fromkeys(name for one in told for name in one.columns))
-        if masked and roles["columns"] is None and masked != self.original.columns:
-            roles["columns"] = masked
+        if masked and roles["columns"] is None:
+            try:
+                same = masked == self.original.columns
+            except ValueError:  # no column looks like a variable, and the masking names them
+                same = False
+            roles["columns"] = None if same else masked
         if all(roles[name] is self._roles[name] for name in ("by", "columns")):
             return self.original
         return Original.of(self.table, **roles, warn=False)

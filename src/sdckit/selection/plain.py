@@ -43,6 +43,8 @@ def describe(data: Any, **options: Any) -> Description:
     ----------
     data : table or path
         As for `Microdata`, which states the roles of columns that are decided.
+    **options
+        Roles are refused here, in one line that says how `Microdata` states them.
 
     Returns
     -------

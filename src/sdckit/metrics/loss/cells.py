@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import MISSING_RULE, Parameter
+from sdckit.core.registry import Parameter
 from sdckit.core.roles import Roles
 from sdckit.kernels.sums import powers_of_two
 from sdckit.metrics.blocks import (
@@ -29,9 +29,9 @@ from sdckit.metrics.blocks import (
     squared_cost,
 )
 from sdckit.metrics.original import Original
-from sdckit.metrics.pair import add_suppressed, metric, pooled_means, record_means, require_in_memory
+from sdckit.metrics.pair import metric, pooled_means, record_means, require_in_memory
 from sdckit.metrics.publishable import cell_is_dominated
-from sdckit.metrics.score import Score, Values
+from sdckit.metrics.score import Score, Values, sentence_of
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ def score_il_variables(
     for j in np.flatnonzero(known).tolist():
         costs[j] = comparison.variable(j).arctan_sum(float(units[j]))
     if penalise:
-        costs, weights = add_suppressed(comparison, costs, weights)
+        gone = comparison.suppressed_weight  # at cost 1
+        costs, weights = costs + gone, weights + gone
     value = pooled_means(costs, weights)
     extra: dict[str, Any] = {}
     if detail:
@@ -193,34 +194,20 @@ def _il_variables_notes(comparison: Comparison, scale: str, variables: Floats) -
     )
 
 
-def _explain_il_variables(score: Score) -> str:
-    """Return a sentence that explains the value of IL_variables."""
-    value = score.value.overall
-    if math.isnan(value):
-        return "there are no cells to compare"
-    if value == 0:
-        return "no cell changed"
-    return (
-        f"the change of a cell scores {value:.4f} on average, where 0 is none, 0.5 a change by one unit "
-        "(a standard deviation by default) and 1 an infinite change"
-    )
-
-
 @metric(
     title="IL_variables, bounded change of a cell",
     place=60,
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
     needs="cells",
     in_blocks=True,
     score=score_il_variables,
-    explain=_explain_il_variables,
-    reference=MLODAK,
-    parameters=(
-        Parameter("scale", str, "spread", "the unit of a change", choices=SCALES),
-        MISSING_RULE,
+    explain=partial(
+        sentence_of,
+        text="the change of a cell scores {:.4f} on average, where 0 is none, 0.5 a change by one unit "
+        "(a standard deviation by default) and 1 an infinite change",
+        kept="no cell changed",
     ),
+    reference=MLODAK,
+    parameters=(Parameter("scale", str, "spread", "the unit of a change", choices=SCALES),),
     default=False,
 )
 def il_variables(
@@ -275,7 +262,11 @@ def _totals(comparison: Comparison, cost: Cost, zeros: str) -> tuple[Floats, Flo
     costs, weights, used = sums[:, cost.place], sums[:, ALL], comparison.cell_sums.used(cost, zeros)
     if cost.scale == "value":
         if zeros == "error" and counts[:, CHANGED].any():
-            _refuse_zeros(comparison, counts[:, CHANGED])
+            j = int(np.flatnonzero(counts[:, CHANGED])[0])
+            raise ValueError(
+                f"column {comparison.columns[j]!r} has {counts[j, CHANGED]} zeros that were changed: "
+                "no relative change exists; use zeros='keep' or il1s"
+            )
         weights = sums[:, NOT_ZERO] + (zeros != "drop") * sums[:, ZERO]
     elif cost.scale == "spread":
         costs = costs / comparison.scales
@@ -286,16 +277,6 @@ def _totals(comparison: Comparison, cost: Cost, zeros: str) -> tuple[Floats, Flo
             some = ~np.isnan(spreads)
             costs, weights, used = costs * some, weights * some, used * some
     return costs, weights, used
-
-
-def _refuse_zeros(comparison: Comparison, changed: Ints) -> None:
-    """Raise ValueError naming the first variable in which a 0 was changed: it has no relative change."""
-    j = int(np.flatnonzero(changed)[0])
-    name = comparison.columns[j]
-    raise ValueError(
-        f"column {name!r} has {changed[j]} zeros that were changed: no relative change exists; "
-        "use zeros='keep' or il1s"
-    )
 
 
 def score_cells(
@@ -336,17 +317,10 @@ def _score_without_rescaling(
         extra["notes"] = _cell_notes(comparison, cost, costs, left_out)
     if per_record:
         memory = require_in_memory(comparison, "a loss of each record")
-        extra["records"] = _record_means(memory, _columns(memory, cost, zeros))
+        rows, cells = np.arange(memory.n), enumerate(_columns(memory, cost, zeros))
+        used_costs = ((rows[memory.both(j)][one.counts], one.costs()[one.counts]) for j, one in cells)
+        extra["records"] = record_means(memory.n, used_costs)
     return Score(pooled_means(costs, weights), used, left_out, **extra)
-
-
-def _record_means(pair: Pair, columns: list[VariableCells]) -> Floats:
-    """Return the mean cost of each record over its counted variables."""
-    rows = np.arange(pair.n)
-    costs = (
-        (rows[pair.both(j)][column.counts], column.costs()[column.counts]) for j, column in enumerate(columns)
-    )
-    return record_means(pair.n, costs)
 
 
 def _cell_notes(comparison: Comparison, cost: Cost, costs: Floats, left_out: Ints) -> tuple[str, ...]:
@@ -362,26 +336,11 @@ def _cell_notes(comparison: Comparison, cost: Cost, costs: Floats, left_out: Int
     return tuple(notes)
 
 
-def _explain_cells(text: str, factor: float, score: Score) -> str:
-    """Return `text` with the value times `factor` filled in, and the value in unrelated order."""
-    value, random = score.value.overall, score.random
-    if math.isnan(value):
-        return "there are no cells to compare"
-    if math.isinf(value):
-        return "a change has no bound: a constant variable was changed, or the numbers are too large"
-    sentence = text.format(value * factor)
-    if random is not None and not math.isnan(random.overall):
-        sentence += f"; an unrelated order would score {random.overall:.4g}"
-    return sentence
-
-
-UNBOUNDED: dict[str, Any] = {
-    "family": "loss",
-    "bounds": (0.0, float("inf")),
-    "best": 0.0,
-    "needs": "cells",
-    "in_blocks": True,
-}
+UNBOUNDED: dict[str, Any] = {"bounds": (0.0, math.inf), "in_blocks": True}
+explain_cells = partial(
+    sentence_of,
+    infinite="a change has no bound: a constant variable was changed, or the numbers are too large",
+)
 
 
 @metric(
@@ -391,9 +350,9 @@ UNBOUNDED: dict[str, Any] = {
     colour="orange",
     score=partial(score_cells, MAE),
     dominated=partial(cell_is_dominated, MAE),
-    explain=partial(_explain_cells, "a cell changed by {:.4g} on average, in the units of the data", 1.0),
+    explain=partial(explain_cells, text="a cell changed by {:.4g} on average, in the units of the data"),
     reference=HANDBOOK,
-    parameters=(MISSING_RULE,),
+    needs="cells",
     **UNBOUNDED,
 )
 def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -435,10 +394,10 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     score=partial(score_cells, MSE),
     dominated=partial(cell_is_dominated, MSE),
     explain=partial(
-        _explain_cells, "the squared change of a cell is {:.4g} on average, in squared units of the data", 1.0
+        explain_cells, text="the squared change of a cell is {:.4g} on average, in squared units of the data"
     ),
     reference=HANDBOOK,
-    parameters=(MISSING_RULE,),
+    needs="cells",
     **UNBOUNDED,
 )
 def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -476,9 +435,10 @@ def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     colour="green",
     score=partial(score_cells, IL1),
     dominated=partial(cell_is_dominated, IL1),
-    explain=partial(_explain_cells, "a cell changed by {:.1%} of its own size on average", 1.0),
+    explain=partial(explain_cells, text="a cell changed by {:.1%} of its own size on average"),
     reference="Mateo-Sanz, Sebe & Domingo-Ferrer 2004, doi:10.1007/978-3-540-25955-8_16",
-    parameters=(Parameter("zeros", str, "keep", "what a changed zero counts", choices=ZEROS), MISSING_RULE),
+    parameters=(Parameter("zeros", str, "keep", "what a changed zero counts", choices=ZEROS),),
+    needs="cells",
     **UNBOUNDED,
 )
 def il1(
@@ -523,12 +483,12 @@ def il1(
     score=partial(score_cells, IL1S),
     dominated=partial(cell_is_dominated, IL1S),
     explain=partial(
-        _explain_cells,
-        "a cell changed by {:.1%} of its variable's standard deviation on average",
-        math.sqrt(2),
+        explain_cells,
+        text="a cell changed by {:.1%} of its variable's standard deviation on average",
+        factor=math.sqrt(2),
     ),
     reference=YANCEY,
-    parameters=(MISSING_RULE,),
+    needs="cells",
     **UNBOUNDED,
 )
 def il1s(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -561,9 +521,8 @@ def il1s(original: Any, masked: Any, *, weights: Any = None, missing: str = "pai
     """
 
 
-def score_suppressed(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_suppressed(comparison: Comparison, *, per_record: bool = False, **_: bool) -> Score:
     """Return the score of `suppressed`: shares of the original's cells that the masked file has not."""
-    del detail  # there is no more to say
     counts = comparison.counts
     if counts.suppressed.any():
         gone, kept = comparison.suppressed_weight, comparison.kept_weight
@@ -585,22 +544,20 @@ def _lost(pair: Pair) -> Iterator[tuple[Bools, Floats]]:
 
 def _explain_suppressed(score: Score) -> str:
     """Return a sentence that explains the share of suppressed cells."""
-    value = score.value.overall
-    if math.isnan(value):
-        return "the original has no values"
-    if value == 0:
-        return "no value of the original is missing in the masked file"
-    if value == 1:
+    if score.value.overall == 1:
         return "no value of the original is left in the masked file"
-    return f"{100 * value:.2g} of 100 values of the original are missing in the masked file"
+    return sentence_of(
+        score,
+        "{:.2g} of 100 values of the original are missing in the masked file",
+        factor=100,
+        empty="the original has no values",
+        kept="no value of the original is missing in the masked file",
+    )
 
 
 @metric(
     title="suppressed cells, the share of values that are gone",
     place=12,
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
     needs="places",
     in_blocks=True,
     score=score_suppressed,
@@ -651,12 +608,7 @@ REFERENCE = "Hardy, Littlewood & Polya 1952, Inequalities (rearrangements)"
 
 
 def score_split(
-    part: Part,
-    comparison: Comparison,
-    *,
-    missing: str = "pairwise",
-    detail: bool = False,
-    per_record: bool = False,
+    part: Part, comparison: Comparison, *, missing: str = "pairwise", detail: bool = False, **_: bool
 ) -> Score:
     """Return the score of one part of the MSE: "marginal" or "permutation"."""
     checks.checked_missing_rule(missing, bounded=False, name=f"mse_{part}")
@@ -667,8 +619,6 @@ def score_split(
         value = _split_means(marginal if part == "marginal" else permutation, weights)
         if detail and part == "permutation":
             extra["random"] = _split_means(comparison.unrelated_squares.minus(marginal), weights)
-    if per_record:
-        extra["records"] = np.full(comparison.n, np.nan)
     return Score(value, comparison.counts.both, np.zeros(comparison.p, np.int64), **extra)
 
 
@@ -682,46 +632,21 @@ def _split_means(sums: Scaled, weights: Floats) -> Values:
     )
 
 
-def _explain_marginal(score: Score) -> str:
-    """Return a sentence that explains the part of MSE due to changed distributions."""
-    value = score.value.overall
-    if math.isnan(value):
-        return "there are no cells to compare"
-    if value == 0:
-        return "every variable keeps its values, in whatever order"
-    return (
-        f"changed distributions account for {value:.4g} of MSE, which metrics of ranks cannot see: "
-        "a change that keeps the order moves no rank"
-    )
-
-
-def _explain_permutation(score: Score) -> str:
-    """Return a sentence that explains the part of MSE due to values permuted among records."""
-    value, random = score.value.overall, score.random
-    if math.isnan(value):
-        return "there are no cells to compare"
-    if value == 0:
-        return "no value has changed places, so the rest of MSE is a change that keeps the order"
-    text = f"values that changed places account for {value:.4g} of MSE, the rest keeps the order"
-    if random is not None and not math.isnan(random.overall):
-        text += f"; an unrelated order would score {random.overall:.4g}"
-    return text
-
-
 @metric(
     title="MSE, part of changed distributions",
     place=40,
-    family="loss",
-    bounds=(0.0, float("inf")),
-    best=0.0,
     needs="columns",
-    in_blocks=True,
     paired=False,
     score=partial(score_split, "marginal"),
     dominated=partial(cell_is_dominated, MSE),
-    explain=_explain_marginal,
+    explain=partial(
+        sentence_of,
+        text="changed distributions account for {:.4g} of MSE, which metrics of ranks cannot see: "
+        "a change that keeps the order moves no rank",
+        kept="every variable keeps its values, in whatever order",
+    ),
     reference=REFERENCE,
-    parameters=(MISSING_RULE,),
+    **UNBOUNDED,
 )
 def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
     """Mean squared difference of original and masked values of equal rank; 0 if distributions are kept.
@@ -761,16 +686,16 @@ def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: st
 @metric(
     title="MSE, part of changed places",
     place=40,
-    family="loss",
-    bounds=(0.0, float("inf")),
-    best=0.0,
     needs="cells",
-    in_blocks=True,
     score=partial(score_split, "permutation"),
     dominated=partial(cell_is_dominated, MSE),
-    explain=_explain_permutation,
+    explain=partial(
+        sentence_of,
+        text="values that changed places account for {:.4g} of MSE, the rest keeps the order",
+        kept="no value has changed places, so the rest of MSE is a change that keeps the order",
+    ),
     reference=REFERENCE,
-    parameters=(MISSING_RULE,),
+    **UNBOUNDED,
 )
 def mse_permutation(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
     """Part of the mean squared error due to values permuted among records; 0 if the order is kept.

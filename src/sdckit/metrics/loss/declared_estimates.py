@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +16,20 @@ from sdckit.metrics.pair import metric
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection
 
     from sdckit.metrics.pair import Pair
 
 KARR = "Karr, Kohnen, Oganian, Reiter & Sanil 2006, doi:10.1198/000313006X124640"
 
 
-def _overlaps(pair: Pair, name: str) -> Mapping[tuple[str, str], float]:
-    """Return the overlap of each declared estimate; raise NotApplicable where none has an interval."""
+def _mean(overlaps: Collection[float]) -> float:
+    """Return the mean of the overlaps."""
+    return sum(overlaps) / len(overlaps)
+
+
+def score_overlaps(name: str, of: Callable[[Collection[float]], float], pair: Pair, **_: bool) -> Score:
+    """Return the score of 1 less the mean or the smallest overlap, `of` all, of the declared estimates."""
     declared, masked = masked_rows(pair, name)
     found = declared.overlaps(masked)
     if not found:
@@ -31,33 +37,13 @@ def _overlaps(pair: Pair, name: str) -> Mapping[tuple[str, str], float]:
             f"{name} has no value: no declared estimate has a confidence interval in the original data; "
             "declare others"
         )
-    return found
-
-
-def _score(pair: Pair, value: float, overlaps: Mapping[tuple[str, str], float], *, per_record: bool) -> Score:
-    """Return the score of a loss in declared estimates."""
-    none = np.full(pair.p, np.nan)
-    worst = min(overlaps, key=lambda key: overlaps[key])
     return Score(
-        Values(value, none),
+        Values(1 - of(found.values()), np.full(pair.p, np.nan)),
         np.full(pair.p, pair.n),
         np.zeros(pair.p, np.int64),
-        records=np.full(pair.n, np.nan) if per_record else None,
-        parts={"estimates": len(overlaps), "overlap below half": sum(x < 0.5 for x in overlaps.values())},
-        subject=name_of_row(*worst),
+        parts={"estimates": len(found), "overlap below half": sum(x < 0.5 for x in found.values())},
+        subject=name_of_row(*min(found, key=lambda key: found[key])),
     )
-
-
-def score_estimates(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:  # noqa: ARG001 - all scores take it
-    """Return the score of 1 less the mean overlap of the declared estimates."""
-    found = _overlaps(pair, "estimates")
-    return _score(pair, 1 - sum(found.values()) / len(found), found, per_record=per_record)
-
-
-def score_estimates_worst(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:  # noqa: ARG001 - all scores take it
-    """Return the score of 1 less the smallest overlap of the declared estimates."""
-    found = _overlaps(pair, "estimates_worst")
-    return _score(pair, 1 - min(found.values()), found, per_record=per_record)
 
 
 def _explain_estimates(score: Score) -> str:
@@ -77,9 +63,6 @@ def _explain_worst(score: Score) -> str:
 
 
 PROPERTIES: dict[str, Any] = {
-    "family": "loss",
-    "bounds": (0.0, 1.0),
-    "best": 0.0,
     "needs": "table",
     "role": "estimates",
     "by_variable": False,
@@ -92,7 +75,7 @@ PROPERTIES: dict[str, Any] = {
 @metric(
     title="loss in declared estimates",
     place=15,
-    score=score_estimates,
+    score=partial(score_overlaps, "estimates", _mean),
     explain=_explain_estimates,
     **PROPERTIES,
 )
@@ -134,7 +117,7 @@ def estimates(original: Any, masked: Any) -> float:
 @metric(
     title="largest loss in a declared estimate",
     place=15,
-    score=score_estimates_worst,
+    score=partial(score_overlaps, "estimates_worst", min),
     explain=_explain_worst,
     **PROPERTIES,
 )

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import MISSING_RULE, Parameter
+from sdckit.core.registry import Parameter
 from sdckit.metrics.blocks import MAE, hellinger_distance
-from sdckit.metrics.loss.moments import explain_value, measure_variables, score_variables
+from sdckit.metrics.loss.moments import measure_variables, score_variables
 from sdckit.metrics.pair import metric
 from sdckit.metrics.publishable import cell_is_dominated
+from sdckit.metrics.score import sentence_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sdckit.metrics.pair import Comparison, VariableComparison
     from sdckit.metrics.score import Score
 
 SCALES = ("range", "spread")
 COLUMNS: dict[str, Any] = {
-    "family": "loss",
-    "bounds": (0.0, 1.0),
-    "best": 0.0,
     "needs": "columns",
     "in_blocks": True,
     "paired": False,
@@ -31,21 +31,23 @@ COLUMNS: dict[str, Any] = {
 }
 
 
+explain_columns = partial(sentence_of, empty="there are no records to compare")
+
+
 # --- Kolmogorov-Smirnov ---
 
 
-def score_ks(
-    comparison: Comparison, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
+def score_distance(
+    name: str,
+    measure: Callable[[VariableComparison], float],
+    comparison: Comparison,
+    *,
+    missing: str = "pairwise",
+    **_: bool,
 ) -> Score:
-    """Return the score of KS, the mean over variables of the largest distribution gap."""
-    del detail  # the order does not matter, so that there is no level of unrelated order
-    checks.checked_missing_rule(missing, bounded=True, name="ks")
-    return score_variables(
-        comparison,
-        measure_variables(lambda variable: variable.distribution_gap(), comparison),
-        missing=missing,
-        per_record=per_record,
-    )
+    """Return the score of the mean over variables of a distance from 0 to 1; no order plays a part."""
+    checks.checked_missing_rule(missing, bounded=True, name=name)
+    return score_variables(comparison, measure_variables(measure, comparison), missing=missing)
 
 
 @metric(
@@ -53,14 +55,13 @@ def score_ks(
     place=50,
     shown="overview",
     default_unpaired=True,
-    score=score_ks,
+    score=partial(score_distance, "ks", methodcaller("distribution_gap")),
     explain=partial(
-        explain_value,
-        sentence="the share of records up to some value changed by {:.1%}, on average over the variables",
+        explain_columns,
+        text="the share of records up to some value changed by {:.1%}, on average over the variables",
         kept="every variable keeps its distribution",
     ),
     reference="Smirnov 1948, doi:10.1214/aoms/1177730256",
-    parameters=(MISSING_RULE,),
     **COLUMNS,
 )
 def ks(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -111,29 +112,17 @@ def _binned_distance(variable: VariableComparison) -> float:
     return hellinger_distance(*(weights / weights.sum() for weights in variable.bin_weights()))
 
 
-def score_hellinger(
-    comparison: Comparison, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
-) -> Score:
-    """Return the score of the mean Hellinger distance over variables."""
-    del detail  # as for KS
-    checks.checked_missing_rule(missing, bounded=True, name="hellinger")
-    return score_variables(
-        comparison, measure_variables(_binned_distance, comparison), missing=missing, per_record=per_record
-    )
-
-
 @metric(
     title="Hellinger distance of binned distributions",
     place=50,
     default_unpaired=True,
-    score=score_hellinger,
+    score=partial(score_distance, "hellinger", _binned_distance),
     explain=partial(
-        explain_value,
-        sentence="binned distributions are {:.1%} of the largest distance apart, on average",
+        explain_columns,
+        text="binned distributions are {:.1%} of the largest distance apart, on average",
         kept="every bin of every variable keeps its number of records",
     ),
     reference="Hellinger 1909, doi:10.1515/crll.1909.136.210",
-    parameters=(MISSING_RULE,),
     **COLUMNS,
 )
 def hellinger(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -182,7 +171,7 @@ def score_wasserstein(
     scale: str = "range",
     missing: str = "pairwise",
     detail: bool = False,
-    per_record: bool = False,
+    **_: bool,
 ) -> Score:
     """Return the score of the mean Wasserstein distance over variables."""
     checks.one_of("scale", scale, SCALES)
@@ -200,31 +189,22 @@ def score_wasserstein(
             f"{comparison.columns[j]} is constant in the original, so its change has no scale"
             for j in np.flatnonzero(lost & detail)
         ]
-    return score_variables(comparison, variables, missing=missing, notes=notes, per_record=per_record)
-
-
-def _explain_wasserstein(score: Score) -> str:
-    """Return a sentence that explains a Wasserstein distance."""
-    if math.isinf(score.value.overall):
-        return "a change has no bound: a constant variable was changed"
-    return explain_value(
-        score,
-        "sorted values moved by {:.4f} of their scale (the pooled range by default) on average",
-        "every variable keeps its values, in whatever order",
-    )
+    return score_variables(comparison, variables, missing=missing, notes=notes)
 
 
 @metric(
     title="Wasserstein distance of sorted values",
     place=50,
     score=score_wasserstein,
-    explain=_explain_wasserstein,
+    explain=partial(
+        explain_columns,
+        text="sorted values moved by {:.4f} of their scale (the pooled range by default) on average",
+        kept="every variable keeps its values, in whatever order",
+        infinite="a change has no bound: a constant variable was changed",
+    ),
     dominated=partial(cell_is_dominated, MAE),  # at most the mean absolute change
     reference="Villani 2009, Optimal Transport, doi:10.1007/978-3-540-71050-9",
-    parameters=(
-        Parameter("scale", str, "range", "what distances are divided by", choices=SCALES),
-        MISSING_RULE,
-    ),
+    parameters=(Parameter("scale", str, "range", "what distances are divided by", choices=SCALES),),
     **COLUMNS,
 )
 def wasserstein(

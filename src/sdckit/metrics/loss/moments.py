@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.sums import deviations, spread
 from sdckit.metrics.loss.cells import MLODAK
 from sdckit.metrics.pair import mean_over_variables, metric, penalise_suppressed, require_in_memory
-from sdckit.metrics.score import Score, Values
+from sdckit.metrics.score import Score, Values, sentence_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,28 +42,12 @@ def score_variables(
     *,
     missing: str = "pairwise",
     notes: Sequence[str] = (),
-    per_record: bool = False,
 ) -> Score:
     """Return the score of a metric with a value per variable, whose mean is the file's value."""
     if missing == "penalise":
         variables = penalise_suppressed(comparison, variables)
-    extra: dict[str, Any] = {"records": np.full(comparison.n, np.nan)} if per_record else {}
-    none = np.zeros(comparison.p, np.int64)
-    return Score(
-        Values(mean_over_variables(variables), variables),
-        comparison.counts.both,
-        none,
-        notes=tuple(notes),
-        **extra,
-    )
-
-
-def explain_value(score: Score, sentence: str, kept: str) -> str:
-    """Return `sentence` with the score's value filled in; the text `kept` for the value 0."""
-    value = score.value.overall
-    if math.isnan(value):
-        return "there are no records to compare"
-    return kept if value == 0 else sentence.format(value)
+    value, none = Values(mean_over_variables(variables), variables), np.zeros(comparison.p, np.int64)
+    return Score(value, comparison.counts.both, none, notes=tuple(notes))
 
 
 SINGULAR = 1e-10  # eigenvalue of a correlation matrix below which a linear relation counts as exact
@@ -96,15 +81,12 @@ def whole_file_score(
     parts: dict[str, float] | None = None,
     notes: Sequence[str] = (),
     detail: bool,
-    per_record: bool,
 ) -> Score:
     """Return the score of a metric that has one value for the whole file and none per variable."""
     used = np.full(comparison.p, comparison.complete_records, np.int64)
     extra: dict[str, Any] = {"parts": parts or {}}
     if detail:
         extra["notes"] = (*notes, *ignored_weights_notes(name, comparison))
-    if per_record:
-        extra["records"] = np.full(comparison.n, np.nan)
     return Score(Values(value, np.full(comparison.p, np.nan)), used, comparison.counts.both - used, **extra)
 
 
@@ -122,11 +104,21 @@ def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: s
         )
 
 
-def checked_correlations(name: str, found: FileCorrelations, columns: Sequence[str], which: str) -> Floats:
-    """Return the correlation matrix of the columns; raise NotApplicable for a constant column."""
-    refuse_constant(name, found.norms, columns, which)
+def checked_correlations(name: str, comparison: Comparison, which: str, *, inverted: bool = True) -> Floats:
+    """Return the correlations in the "original" or the "masked" data.
+
+    Raises NotApplicable for a constant column and, where the matrix is `inverted`, for dependent columns.
+    """
+    found: FileCorrelations = getattr(comparison.correlations, which)
+    refuse_constant(name, found.norms, comparison.columns, which)
     matrix = found.products.copy()
     np.fill_diagonal(matrix, 1.0)
+    names = dependent_columns(matrix, comparison.columns) if inverted else []
+    if names:
+        raise checks.NotApplicable(
+            f"{name} has no value: in the {which} data the columns {shortened(names, NAMED)} determine one "
+            "another exactly; leave one of them out"
+        )
     return matrix
 
 
@@ -141,20 +133,8 @@ def dependent_columns(matrix: Floats, columns: Sequence[str]) -> list[str]:
     return [column for column, share in zip(columns, shares, strict=True) if share > TAKES_PART]
 
 
-def refuse_relations(name: str, matrix: Floats, columns: Sequence[str], which: str) -> None:
-    """Raise NotApplicable naming the linearly dependent columns of a singular correlation matrix."""
-    names = dependent_columns(matrix, columns)
-    if names:
-        listed = shortened(names, NAMED)
-        raise checks.NotApplicable(
-            f"{name} has no value: in the {which} data the columns {listed} determine one another exactly; "
-            "leave one of them out"
-        )
-
-
 CONFIDENCE = 0.95
 MOMENTS: dict[str, Any] = {
-    "family": "loss",
     "needs": "moments",
     "in_blocks": True,
     "paired": False,
@@ -172,27 +152,22 @@ def inverse_diagonal_distance(ours: Floats, theirs: Floats) -> float:
     return min(1.0, float(np.linalg.norm(gap)) / math.sqrt(2))
 
 
-def score_il_correl(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_il_correl(comparison: Comparison, *, detail: bool = False, **_: bool) -> Score:
     """Return the score of IL_correl, the change of the inverse correlation matrix."""
     require_complete_records("il_correl", comparison)
-    matrices = []
-    for found, which in zip(comparison.correlations, ("original", "masked"), strict=True):
-        matrix = checked_correlations("il_correl", found, comparison.columns, which)
-        refuse_relations("il_correl", matrix, comparison.columns, which)
-        matrices.append(matrix)
-    value = inverse_diagonal_distance(*matrices)
-    return whole_file_score("il_correl", comparison, value, detail=detail, per_record=per_record)
+    value = inverse_diagonal_distance(
+        *(checked_correlations("il_correl", comparison, which) for which in ("original", "masked"))
+    )
+    return whole_file_score("il_correl", comparison, value, detail=detail)
 
 
 @metric(
     title="IL_correl, change of the inverse correlations",
     place=70,
-    bounds=(0.0, 1.0),
-    best=0.0,
     score=score_il_correl,
-    explain=lambda score: (
-        "how well each variable follows from the others changed by "
-        f"{score.value.overall:.1%} of the largest possible"
+    explain=partial(
+        sentence_of,
+        text="how well each variable follows from the others changed by {:.1%} of the largest possible",
     ),
     reference=MLODAK,
     by_variable=False,
@@ -239,29 +214,25 @@ def il_correl(original: Any, masked: Any) -> float:
 # --- eigenvalues ---
 
 
-def score_eigen(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_eigen(comparison: Comparison, *, detail: bool = False, **_: bool) -> Score:
     """Return the score of the relative change of the correlation matrix's eigenvalues."""
     require_complete_records("eigen", comparison)
-    original, masked = comparison.correlations
-    matrix = checked_correlations("eigen", original, comparison.columns, "original")
-    refuse_relations("eigen", matrix, comparison.columns, "original")
-    ours = np.linalg.eigvalsh(matrix)
-    theirs = np.linalg.eigvalsh(checked_correlations("eigen", masked, comparison.columns, "masked"))
+    ours = np.linalg.eigvalsh(checked_correlations("eigen", comparison, "original"))
+    theirs = np.linalg.eigvalsh(checked_correlations("eigen", comparison, "masked", inverted=False))
     value = float((np.abs(ours - theirs) / ours).sum())
     notes = []
     if ours[0] < 0.01:
         notes.append(f"eigen divides by eigenvalues as small as {ours[0]:.2g}, which inflates it")
-    return whole_file_score("eigen", comparison, value, notes=notes, detail=detail, per_record=per_record)
+    return whole_file_score("eigen", comparison, value, notes=notes, detail=detail)
 
 
 @metric(
     title="eigen, change of the correlations' eigenvalues",
     place=70,
-    bounds=(0.0, float("inf")),
-    best=0.0,
+    bounds=(0.0, math.inf),
     score=score_eigen,
-    explain=lambda score: (
-        f"the eigenvalues of the correlations changed by {score.value.overall:.4g} of their size, summed up"
+    explain=partial(
+        sentence_of, text="the eigenvalues of the correlations changed by {:.4g} of their size, summed up"
     ),
     reference="Templ, Kowarik & Meindl 2015, doi:10.18637/jss.v067.i04",
     by_variable=False,
@@ -329,28 +300,23 @@ def mean_interval_overlap(variable: VariableComparison) -> float:
     return overlap(*intervals)
 
 
-def score_ci_overlap(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_ci_overlap(comparison: Comparison, *, detail: bool = False, **_: bool) -> Score:
     """Return the score of the mean overlap of confidence intervals over variables."""
     variables = measure_variables(mean_interval_overlap, comparison, least=2)
     notes = ignored_weights_notes("ci_overlap", comparison) if detail else ()
-    return score_variables(comparison, variables, notes=notes, per_record=per_record)
-
-
-def _explain_overlap(score: Score) -> str:
-    """Return a sentence that explains the overlap of confidence intervals."""
-    value = score.value.overall
-    if math.isnan(value):
-        return "there are no records to compare"
-    return f"confidence intervals of the means overlap by {value:.1%} of their length; 100% would be the same"
+    return score_variables(comparison, variables, notes=notes)
 
 
 @metric(
     title="CI overlap, confidence intervals of the means",
     place=70,
-    bounds=(0.0, 1.0),
     best=1.0,
     score=score_ci_overlap,
-    explain=_explain_overlap,
+    explain=partial(
+        sentence_of,
+        text="confidence intervals of the means overlap by {:.1%} of their length; 100% would be the same",
+        empty="there are no records to compare",
+    ),
     reference="Karr, Kohnen, Oganian, Reiter & Sanil 2006, doi:10.1198/000313006X124640",
     **MOMENTS,
 )
@@ -421,7 +387,7 @@ def rank_confidentiality(x: Floats, y: Floats) -> float:
     return float(np.prod(1 - np.minimum(found, 1.0) ** 2))
 
 
-def score_covariance_loss(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_covariance_loss(comparison: Comparison, *, detail: bool = False, **_: bool) -> Score:
     """Return the score of the changed shares of variance along the original's principal axes."""
     name = "covariance_loss"
     x, y = complete_values(name, comparison)
@@ -432,18 +398,16 @@ def score_covariance_loss(comparison: Comparison, *, detail: bool = False, per_r
     parts = {"UM": 1.0 - loss}
     if detail:
         parts["CM"] = rank_confidentiality(x, y)
-    return whole_file_score(name, comparison, loss, parts=parts, detail=detail, per_record=per_record)
+    return whole_file_score(name, comparison, loss, parts=parts, detail=detail)
 
 
 @metric(
     title="covariance loss, 1 - UM",
     place=70,
-    bounds=(0.0, 1.0),
-    best=0.0,
     score=score_covariance_loss,
-    explain=lambda score: (
-        "of what sets the original's main directions apart from round scatter, "
-        f"{score.value.overall:.1%} is lost"
+    explain=partial(
+        sentence_of,
+        text="of what sets the original's main directions apart from round scatter, {:.1%} is lost",
     ),
     reference="Domingo-Ferrer, Muralidhar & Bras-Amoros 2020, IEEE TDSC",
     by_variable=False,

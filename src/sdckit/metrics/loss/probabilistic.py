@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from sdckit.kernels.sums import deviations, standardise_like
 from sdckit.metrics.loss.moments import complete_values, whole_file_score
 from sdckit.metrics.pair import metric
+from sdckit.metrics.score import sentence_of
 
 if TYPE_CHECKING:
     from sdckit.arrays import Bools, Floats
@@ -117,31 +119,24 @@ def _correlation_losses(ours: Moments, theirs: Moments) -> Floats:
     return losses[ours.varying]
 
 
-def score_pil(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_pil(comparison: Comparison, *, detail: bool = False, **_: bool) -> Score:
     """Return the score of PIL, the mean over families of the mean loss of their statistics."""
     x, y = complete_values("pil", comparison)
     parts = {family: float(values.mean()) for family, values in losses_by_family(x, y).items()}
     value = min(1.0, math.fsum(parts.values()) / len(parts))
-    return whole_file_score("pil", comparison, value, parts=parts, detail=detail, per_record=per_record)
-
-
-def _explain_pil(score: Score) -> str:
-    """Return a sentence that explains the value of PIL."""
-    return (
-        "a fresh sample of the same size would keep closer to the original's statistics in "
-        f"{score.value.overall:.1%} of cases, on average over the statistics"
-    )
+    return whole_file_score("pil", comparison, value, parts=parts, detail=detail)
 
 
 @metric(
     title="PIL, probabilistic information loss",
     place=80,
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
     needs="moments",
     score=score_pil,
-    explain=_explain_pil,
+    explain=partial(
+        sentence_of,
+        text="a fresh sample of the same size would keep closer to the original's statistics in "
+        "{:.1%} of cases, on average over the statistics",
+    ),
     reference="Mateo-Sanz, Domingo-Ferrer & Sebe 2005, doi:10.1007/s10618-005-0011-9",
     by_variable=False,
     records=ENOUGH,

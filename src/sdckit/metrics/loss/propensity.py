@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sdckit.core.registry import Parameter
 from sdckit.kernels.sums import standardise, whitening_axes
 from sdckit.metrics.loss.moments import SINGULAR, complete_values, whole_file_score
 from sdckit.metrics.pair import metric
+from sdckit.metrics.score import sentence_of
 
 if TYPE_CHECKING:
     from sdckit.arrays import Floats
@@ -131,9 +133,7 @@ def propensities(x: Floats, y: Floats, model: str) -> tuple[Floats, dict[str, fl
     return fit_logistic(white, target), {"parameters": 1.0 + white.shape[1]}
 
 
-def score_pmse(
-    comparison: Comparison, *, model: str = "quadratic", detail: bool = False, per_record: bool = False
-) -> Score:
+def score_pmse(comparison: Comparison, *, model: str = "quadratic", detail: bool = False, **_: bool) -> Score:
     """Return the score of pMSE divided by its largest value, from 0 to 1."""
     checks.one_of("model", model, MODELS)
     x, y = complete_values("pmse", comparison)
@@ -153,30 +153,20 @@ def score_pmse(
     if model == "main":
         notes.append("pmse with model=main sees means alone: microaggregated and permuted columns score 0")
     value = min(1.0, raw / (share * (1 - share)))
-    return whole_file_score(
-        "pmse", comparison, value, parts=parts | about, notes=notes, detail=detail, per_record=per_record
-    )
-
-
-def _explain_pmse(score: Score) -> str:
-    """Return a sentence that explains the value of pMSE."""
-    if score.value.overall == 0:
-        return "the model cannot separate masked from original records at all"
-    return (
-        f"the model separates masked from original records to {score.value.overall:.2%}, "
-        "where 0% is a random guess and 100% certainty"
-    )
+    return whole_file_score("pmse", comparison, value, parts=parts | about, notes=notes, detail=detail)
 
 
 @metric(
     title="pMSE, propensity score mean squared error",
     place=90,
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
     needs="table",
     score=score_pmse,
-    explain=_explain_pmse,
+    explain=partial(
+        sentence_of,
+        text="the model separates masked from original records to {:.2%}, where 0% is a random guess and "
+        "100% certainty",
+        kept="the model cannot separate masked from original records at all",
+    ),
     reference="Woo, Reiter, Oganian & Karr 2009, doi:10.29012/jpc.v1i1.568",
     parameters=(Parameter("model", str, "quadratic", "model that separates the files", choices=MODELS),),
     by_variable=False,

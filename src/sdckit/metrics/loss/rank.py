@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks, randomness
-from sdckit.core.registry import MISSING_RULE, Parameter
+from sdckit.core.registry import Parameter
 from sdckit.kernels.ranks import TIES, largest_absolute, largest_squared, untied_level
 from sdckit.metrics.pair import (
     mean_over_variables,
@@ -18,7 +18,7 @@ from sdckit.metrics.pair import (
     record_means,
     require_in_memory,
 )
-from sdckit.metrics.score import Score, Values
+from sdckit.metrics.score import Score, Values, sentence_of
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 Cost = Literal["absolute", "squared"]
 
 NOTE = "Chaibub Neto, A note on bounded distance-based information loss metrics for numeric microdata"
-OPTIONS = (
-    Parameter("ties", str, "average", "how equal values are ranked", choices=TIES),
-    MISSING_RULE,
-)
+TIE_RULE = Parameter("ties", str, "average", "how equal values are ranked", choices=TIES)
+EXPLAIN_MEAN = partial(sentence_of, empty="there are no records to compare", unrelated=False)
 HEAVY_RECORD = 0.25  # share of the weight from which a single record distorts the weighted scale
 PLACE = {"absolute": 0, "squared": 1}
 LARGEST = {"absolute": largest_absolute, "squared": largest_squared}
@@ -56,7 +54,12 @@ def score_rank(
     checks.checked_missing_rule(missing, bounded=bounded, name="an unbounded rank mean")
     checks.require_midranks_for_weights(ties, comparison.weighted or None)
     generator = randomness.generator(rng) if ties == "random" else None
-    variables = _variable_losses(cost, comparison, ties, generator, bounded=bounded)
+    if not comparison.weighted:
+        variables = comparison.rank_values(cost if bounded else f"mean_{cost}", ties, generator)
+    elif bounded:
+        variables = _weighted_losses(cost, comparison, "values")
+    else:
+        raise ValueError("unbounded rank means take no weights; use brmae or brmse")
     levels: dict[str, Floats] = {"value": variables}
     extra: dict[str, Any] = {}
     if detail:
@@ -80,18 +83,6 @@ def score_rank(
         unknown = (np.isnan(level) & ~np.isnan(variables)).any()
         values[name] = Values(math.nan if unknown else mean_over_variables(level), level)
     return Score(**values, used=used, left_out=np.zeros(comparison.p, np.int64), **extra)
-
-
-def _variable_losses(
-    cost: Cost, comparison: Comparison, ties: str, rng: np.random.Generator | None, *, bounded: bool
-) -> Floats:
-    """Return the rank loss of each variable; NaN with fewer than two records to compare."""
-    if not comparison.weighted:
-        name = cost if bounded else f"mean_{cost}"
-        return comparison.rank_values(name, ties, rng)
-    if not bounded:
-        raise ValueError("unbounded rank means take no weights; use brmae or brmse")
-    return _weighted_losses(cost, comparison, "values")
 
 
 def _weighted_losses(
@@ -202,16 +193,12 @@ def _level_without_ties(place: int, n: int) -> float:
     in_paper=True,
     colour="blue",
     untied_level=partial(_level_without_ties, 0),
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
     needs="ranks",
     in_blocks=True,
-    random=True,
     score=partial(score_rank, "absolute"),
     explain=partial(_explain_rank_loss, "the mean distance between original and masked ranks"),
     reference=NOTE,
-    parameters=OPTIONS,
+    parameters=(TIE_RULE,),
 )
 def brmae(
     original: Any,
@@ -267,16 +254,12 @@ def brmae(
     in_paper=True,
     colour="sky",
     untied_level=partial(_level_without_ties, 1),
-    family="loss",
-    bounds=(0.0, 1.0),
-    best=0.0,
     needs="ranks",
     in_blocks=True,
-    random=True,
     score=partial(score_rank, "squared"),
     explain=partial(_explain_rank_loss, "the mean squared distance between original and masked ranks"),
     reference=NOTE,
-    parameters=OPTIONS,
+    parameters=(TIE_RULE,),
 )
 def brmse(
     original: Any,
@@ -316,27 +299,17 @@ def brmse(
     """
 
 
-def _explain_rank_mean(unit: str, score: Score) -> str:
-    """Return a sentence with the mean move of a value in ranks or squared ranks."""
-    if math.isnan(score.value.overall):
-        return "there are no records to compare"
-    return f"a value moved {score.value.overall:.4g} {unit} on average"
-
-
 @metric(
     title="rMAE, rank MAE (unbounded)",
     place=30,
     aliases=("rmae",),
-    family="loss",
-    bounds=(0.0, float("inf")),
-    best=0.0,
+    bounds=(0.0, math.inf),
     needs="ranks",
     in_blocks=True,
-    random=True,
     score=partial(score_rank, "absolute", bounded=False),
-    explain=partial(_explain_rank_mean, "ranks"),
+    explain=partial(EXPLAIN_MEAN, text="a value moved {:.4g} ranks on average"),
     reference=NOTE,
-    parameters=OPTIONS[:1],
+    parameters=(TIE_RULE,),
     default=False,
 )
 def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) -> float:
@@ -371,16 +344,13 @@ def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = No
     title="rMSE, rank MSE (unbounded; not a root)",
     place=30,
     aliases=("rmse",),
-    family="loss",
-    bounds=(0.0, float("inf")),
-    best=0.0,
+    bounds=(0.0, math.inf),
     needs="ranks",
     in_blocks=True,
-    random=True,
     score=partial(score_rank, "squared", bounded=False),
-    explain=partial(_explain_rank_mean, "squared ranks"),
+    explain=partial(EXPLAIN_MEAN, text="a value moved {:.4g} squared ranks on average"),
     reference=NOTE,
-    parameters=OPTIONS[:1],
+    parameters=(TIE_RULE,),
     default=False,
 )
 def rank_mse(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) -> float:
