@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 import sdckit as sdc
-from sdckit.kernels import trees
+from sdckit.kernels.candidates import Targets, no_facts
 from sdckit.risk.literature import TOLERANCE
 from timing import Row, row, seconds
 
@@ -47,10 +47,11 @@ def compared(case: str, x: Floats, y: Floats) -> list[Row]:
     n = len(x)
     truth, share = np.arange(n), n / min(ASKED, n)
     asked = np.random.default_rng(1).permutation(n)[:ASKED]
-    tree, yardstick = trees.build(x), cKDTree(x)
+    facts, yardstick = no_facts(n), cKDTree(x)
+    targets = Targets(x, facts)
     contenders: list[Callable[[], object]] = [
-        on_one_thread(lambda: trees.build(x)),
-        on_one_thread(lambda: trees.count_closer(tree, y, truth, TOLERANCE)),
+        on_one_thread(lambda: Targets(x, facts).forest),
+        on_one_thread(lambda: targets.count_closer(y, truth, facts, TOLERANCE)),
         on_one_thread(lambda: sdc.dbrl(x, y)),
         lambda: sdc.dbrl(x, y),
         lambda: cKDTree(x),
@@ -94,11 +95,12 @@ def rows() -> list[Row]:
     wide /= wide.std(0)
     noisy = wide + rng.normal(0, 1.5, wide.shape)
     asked = np.arange(1_000)  # the yardstick takes minutes for all
-    tree = trees.build(wide)
+    facts = no_facts(len(wide))
+    targets = Targets(wide, facts)
     yardstick = cKDTree(wide)
     search, answered = seconds(
         [
-            on_one_thread(lambda: trees.count_closer(tree, noisy, np.arange(len(wide)), TOLERANCE)),
+            on_one_thread(lambda: targets.count_closer(noisy, np.arange(len(wide)), facts, TOLERANCE)),
             lambda: yardstick.query(noisy[asked]),
         ],
         REPEATS,

@@ -1,11 +1,11 @@
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 
 def run(folder, text, *words, **variables):
@@ -22,15 +22,8 @@ def run(folder, text, *words, **variables):
     )
 
 
-@pytest.mark.parametrize(("forbidden", "code"), [("", 0), ("1", 1)])
-def test_a_skipped_test_fails_the_session_only_where_skips_are_forbidden(tmp_path, forbidden, code):
-    text = "import pytest\ndef test_done(): pass\ndef test_left(): pytest.skip('no reason')\n"
-    done = run(tmp_path, text, SDCKIT_FORBID_SKIPS=forbidden)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert ("skipped: test_it.py::test_left" in done.stdout) == bool(forbidden)
-
-
-DRAWN = """
+TESTS = """
+import pytest
 from hypothesis import given, settings, strategies as st
 seen = {"own": [], "usual": []}
 @settings(max_examples=7)
@@ -40,20 +33,22 @@ def test_own(number): seen["own"].append(number)
 def test_usual(number): seen["usual"].append(number)
 def test_counts():
     print("\\ncounts", *(len(numbers) for numbers in seen.values()), hash((*seen["own"], *seen["usual"])))
+def test_left(): pytest.skip('no reason')
 """
 
 
-def drawn(folder, *words):
-    done = run(folder, DRAWN, "-s", *words)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return next(line.split()[1:] for line in done.stdout.splitlines() if line.startswith("counts "))
-
-
-def test_examples_are_the_same_at_every_run_and_ten_times_as_many_by_hand(tmp_path):
-    first, again = (drawn(tmp_path) for _ in range(2))
-    assert first == again
-    assert first[:2] == ["7", "30"]
-    assert drawn(tmp_path, "--hypothesis-profile=long")[:2] == ["70", "300"]
+def test_skips_fail_where_they_are_forbidden_and_examples_are_the_same_at_every_run(tmp_path):
+    done = run(tmp_path, TESTS, "-s", SDCKIT_FORBID_SKIPS="")
+    forbidden = run(tmp_path, TESTS, "-s", SDCKIT_FORBID_SKIPS="1")
+    longer = run(tmp_path, TESTS, "-s", "--hypothesis-profile=long", SDCKIT_FORBID_SKIPS="")
+    assert [one.returncode for one in (done, forbidden, longer)] == [0, 1, 0], done.stdout + done.stderr
+    assert "skipped: test_it.py::test_left" in forbidden.stdout
+    assert "skipped: " not in done.stdout
+    counts = [
+        re.search(r"^counts (\d+) (\d+) (.*)$", one.stdout, re.MULTILINE) for one in (done, forbidden, longer)
+    ]
+    assert counts[0].groups() == counts[1].groups()
+    assert [one.groups()[:2] for one in counts] == [("7", "30"), ("7", "30"), ("70", "300")]
 
 
 def test_draws_without_a_seed_are_the_same_at_every_run():

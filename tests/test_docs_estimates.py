@@ -5,15 +5,12 @@ import shlex
 from contextlib import chdir
 from pathlib import Path
 
-import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 from command import run_here
 from estimates_coverage import ESTIMATES, coverage, markdown
-from firm_panels import firm_panel
+from run_page import BLOCK, assert_printed
 from sdckit.estimation.parse import parse_estimates
-from transcripts import BLOCK, assert_printed
 
 FILE = Path(__file__).parent.parent / "docs" / "explanation" / "estimates.md"
 PAGE = FILE.read_text(encoding="utf-8")
@@ -29,10 +26,6 @@ def folder(tmp_path_factory):
     assert failed == 0
     assert tried >= 20
     return place
-
-
-def test_the_examples_run_on_the_panel_that_tests_and_tools_use(folder):
-    assert_frame_equal(pl.read_csv(folder / "panel.csv"), firm_panel())
 
 
 def test_the_command_and_its_job_file_are_as_shown(folder):

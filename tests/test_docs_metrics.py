@@ -98,7 +98,7 @@ def test_a_figure_stands_alone(name):
 # --- the numbers: fragments of the page, written anew from what we compute ---
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def one_run(tarragona, census):
     """The study with one replication, which is the first of the thirty."""
     data = {"Tarragona": sdc.Microdata(tarragona).original, "Census": sdc.Microdata(census).original}
@@ -263,10 +263,12 @@ def test_numbers_of_the_files(tarragona, census):
     check(of_files(tarragona, census))
 
 
+@pytest.mark.long
 def test_numbers_of_ties(one_run):
     check(of_ties(one_run))
 
 
+@pytest.mark.long
 def test_numbers_of_one_run(one_run):
     check(of_one_run(one_run))
 
@@ -290,6 +292,7 @@ def test_the_number_of_masked_files():
     check([f"of the {total}", f"{total}, six metrics each"])
 
 
+@pytest.mark.long
 def test_what_is_stored_is_what_we_compute(one_run):
     keys = ["dataset", "method", "metric", "reference"]
     kept = stored("comparison.csv").select(*keys, "r_single", "single").sort(keys)
@@ -303,6 +306,7 @@ def test_what_is_stored_is_what_we_compute(one_run):
             assert f"r = {one_run.spearman('Tarragona', method, metric):.4f}" in text
 
 
+@pytest.mark.long
 def test_no_number_escapes(tarragona, census, one_run):
     facts = of_rankings() + of_figure_2() + of_files(tarragona, census)
     facts += of_ties(one_run) + of_one_run(one_run) + of_thirty_runs()

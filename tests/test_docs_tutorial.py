@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from run_page import run_page
+from run_page import BLOCK, assert_printed, run_page
 from sdckit.request.toml import read_job
-from transcripts import BLOCK, assert_printed
 
 FILE = Path(__file__).parent.parent / "docs" / "tutorial.md"
 PAGE = FILE.read_text(encoding="utf-8")

@@ -95,89 +95,19 @@ workers = 1
 [output]
 output = "out.csv"
 """
-TOKENS = [
-    *(
-        token.encode()
-        for token in [
-            '"',
-            ",",
-            ";",
-            "=",
-            "[",
-            "]]",
-            "{",
-            "#",
-            "NA",
-            "nan",
-            "inf",
-            "1e400",
-            "-0",
-            "''",
-            "\u202e",
-        ]
-    ),
-    b"9" * 30,
-]
+ODD_TOKENS = "\" , ; = [ ]] { # NA nan inf 1e400 -0 '' \u202e"
+TOKENS = [*(token.encode() for token in ODD_TOKENS.split()), b"9" * 30]
 TOKENS += [b"\n", b"\r", b"\0", b"\t", b" ", b"\xff\xfe", b"\xef\xbb\xbf", b"\x1b[2J"]
 NUMBERS = [0, 1, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1]
-CELLS = [
-    None,
-    0.0,
-    -0.0,
-    1.0,
-    2.0,
-    3.5,
-    -7.0,
-    1e308,
-    -1e308,
-    5e-324,
-    1e-160,
-    2.0**53,
-    2.0**63,
-    1e15,
-    0.1,
-    99.0,
-]
+ODD_CELLS = "0 -0 1 2 3.5 -7 1e308 -1e308 5e-324 1e-160 9007199254740992 9223372036854775808 1e15 0.1 99"
+CELLS = [None, *map(float, ODD_CELLS.split())]
 CELLS += [float("inf"), float("nan"), -99.0, 1e16 + 2, 127.0, 255.0, 1e7, 42.42]
 NAMES = ["income", "age", "region", "id", "weight", "income,age", "no", "", "region,region", "age,weight"]
 WORDS = ["", " ", "x" * 3000, "9" * 30, "a\nb", "\x1b[2J", "\u202e", "noise.percent=10:30:10", *NAMES]
-WORDS += [
-    "0",
-    "1",
-    "-1",
-    "0.5",
-    "1e400",
-    "nan",
-    "inf",
-    "5",
-    "all",
-    "none",
-    "é",
-    '"',
-    "'",
-    "=",
-    "a=b=c",
-    "k=3",
-    "[1",
-    "{",
-    "-",
-    "--",
-    "linkage=0.5",
-    "brmae",
-    "mdav",
-]
-OUTPUTS = [
-    "out.csv",
-    "out.parquet",
-    "out.dta",
-    "out.sav",
-    "out.xpt",
-    "out.xyz",
-    "",
-    ".",
-    "data.csv",
-    "no/such.csv",
-]
+ODD_WORDS = "0 1 -1 0.5 1e400 nan inf 5 all none é \" ' = a=b=c k=3 [1 { - -- linkage=0.5 brmae mdav"
+WORDS += ODD_WORDS.split()
+ODD_OUTPUTS = "out.csv,out.parquet,out.dta,out.sav,out.xpt,out.xyz,,.,data.csv,no/such.csv"
+OUTPUTS = ODD_OUTPUTS.split(",")
 OUTPUTS += ["page.html", "folder", "data.csv/x.csv", "a" * 300 + ".csv", "\x1b.csv", "masked.csv"]
 LISTS = {  # of words without blanks
     "settings": "k=3 k=0 k=1e9 percent=20 p=0.1 p=nan k=3.5 k bound=exclusive digits=2",

@@ -55,34 +55,12 @@ SHOWN = 3000  # characters of a traceback
 TABLE = Path("out/sweep.csv")
 ENDED = {"KILL": {-signal.SIGKILL}, "INT": {130}, "TERM": {143}}
 COMMANDS = {
-    "mask": ["mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--seed", "1", "-q"],
-    "release": ["mask", "data.csv", "-o", "out.csv", "--method", "noise", "--release", "-q"],
-    "recommend": [
-        "recommend",
-        "data.csv",
-        "-o",
-        "out.csv",
-        "--max-risk",
-        "linkage=0.9",
-        "--method",
-        "mdav",
-        "-q",
-    ],
-    "sweep": [
-        "sweep",
-        "data.csv",
-        "-o",
-        "out",
-        "--grid",
-        "mdav.k=3:6",
-        "--format",
-        "csv",
-        "--seed",
-        "1",
-        "-q",
-    ],
+    "mask": "mask data.csv -o out.csv --method mdav --seed 1 -q",
+    "release": "mask data.csv -o out.csv --method noise --release -q",
+    "recommend": "recommend data.csv -o out.csv --max-risk linkage=0.9 --method mdav -q",
+    "sweep": "sweep data.csv -o out --grid mdav.k=3:6 --format csv --seed 1 -q",
+    "run": "run job.toml -q",
 }
-COMMANDS["run"] = ["run", "job.toml", "-q"]
 JOB = """
 [input]
 data = "data.csv"
@@ -121,7 +99,7 @@ class Command:
 
 def words_of(name: str) -> list[str]:
     """Return the words of a command."""
-    return [*COMMANDS[name], *(["--workers", "1"] if name in ONE_WORKER else ())]
+    return [*COMMANDS[name].split(), *(["--workers", "1"] if name in ONE_WORKER else ())]
 
 
 def start(folder: Path, words: list[str]) -> int:

@@ -72,7 +72,7 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("line", few(SIZES, 10))
+@pytest.mark.parametrize("line", few(SIZES, 6))
 def test_printed_is_not_below_the_attack(line):
     files = [releases.LINES[line](draw, **SIZES[line]) for draw in DRAWS]
     printed = np.mean([file.printed() for file in files])

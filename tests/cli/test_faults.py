@@ -1,6 +1,8 @@
 """What ends a command in one line that is short, tells no cell of the data, and says what to do."""
 
+import csv
 import gzip
+import re
 
 import pandas as pd
 import polars as pl
@@ -10,6 +12,7 @@ import sdckit as sdc
 from command import put, put_survey, run_here
 from full_disk import full_disk
 from sdckit.io import files, memory
+from sdckit.io.formats import Dialect
 from sdckit.report import charts
 from sdckit.request import release
 
@@ -110,6 +113,25 @@ def test_a_release_with_formulas_in_its_text_is_warned_of(tmp_path, cell, warned
     words = ["mask", "data.csv", "-o", "out.parquet", "--method", "mdav"]
     done = run_here(tmp_path, *words, "--release", *roles)
     assert "formulas" not in done.stderr
+
+
+def test_formulas_are_escaped_on_request_and_read_again(tmp_path):
+    texts = ["=1+1", "+cmd|x", "-a", "@b", " =c", "-5.5", "plain", "'quoted", None]
+    frame = put_survey(tmp_path).with_columns(grade=pl.Series([texts[i % 9] for i in range(60)]))
+    frame = frame.rename({"grade": "=grade"})
+    frame.write_csv(tmp_path / "data.csv")
+    roles = ["--key", "id", "--drop", "weight", "--untouched", "=grade,region", "--private", "record"]
+    words = ["--release", *roles, "--escape-formulas", "--crosswalk", "order.csv"]
+    done = run_here(tmp_path, *MASK, *words)
+    assert done.returncode == 0, done.stderr
+    assert "spreadsheet" not in done.stderr
+    with (tmp_path / "out.csv").open(newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if re.match(r"\s*[=@]|[+-].*[a-z]", cell)]
+    assert {"'=1+1", "'+cmd|x", "'-a", "'@b", "' =c", "-5.5", "plain", "'quoted", "'=grade"} <= set(cells)
+    read = files.read(tmp_path / "out.csv", Dialect(escape_formulas=True)).frame
+    order = pl.read_csv(tmp_path / "order.csv")["original_row"] - 1
+    assert read["=grade"].to_list() == frame["=grade"][order].to_list()
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.csv.gz", "parts"])

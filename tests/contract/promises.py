@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-import chances
 import invariants
 from sdckit.core.registry import parameter_named, parameter_value
 
@@ -136,14 +135,14 @@ PROMISES = {
     "group sizes k to 2k-1 in each column": Promise(
         invariants.check_runs_below_2k, with_a_large_group, in_runs
     ),
-    "column means, in expectation": Promise(chances.expected(chances.means), shifted, chance=True),
+    "column means, in expectation": Promise(invariants.expected(invariants.means), shifted, chance=True),
     "means and covariances, in expectation": Promise(
-        chances.expected(chances.all_moments), turned, chance=True
+        invariants.expected(invariants.all_moments), turned, chance=True
     ),
     "means and covariances between variables, in expectation": Promise(
-        chances.expected(chances.mixed_moments), turned, chance=True
+        invariants.expected(invariants.mixed_moments), turned, chance=True
     ),
-    "means and correlations, in expectation": Promise(chances.check_correlations, turned, chance=True),
-    "distribution of each column, nearly": Promise(chances.check_distribution, shifted, chance=True),
-    "rank correlations, nearly": Promise(chances.check_rank_correlations, turned, chance=True),
+    "means and correlations, in expectation": Promise(invariants.check_correlations, turned, chance=True),
+    "distribution of each column, nearly": Promise(invariants.check_distribution, shifted, chance=True),
+    "rank correlations, nearly": Promise(invariants.check_rank_correlations, turned, chance=True),
 }

@@ -113,11 +113,11 @@ PAIRS = [
     pytest.param(file, method, id=f"{file}-{method.name}")
     for file, method in zip(cycle(FILES), sdc.METHODS.values(), strict=False)
 ]
-every_method = pytest.mark.parametrize(("folder", "method"), few(PAIRS, 5), indirect=["folder"])
+every_method = pytest.mark.parametrize(("folder", "method"), few(PAIRS, 3), indirect=["folder"])
 
 
 @pytest.mark.filterwarnings(NOT_MASKED)
-@pytest.mark.parametrize("method", few(WINDOW, 4), ids=lambda method: method.name)
+@pytest.mark.parametrize("method", few(WINDOW, 2), ids=lambda method: method.name)
 def test_a_window(folder, method):
     release = assert_one_risk(folder, method)
     assert release.evaluation.parts["linkage"]["guess"] > 1 / release.data.height  # the window is a fact

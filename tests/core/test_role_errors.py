@@ -33,9 +33,9 @@ GOOD = {"columns": ["a", "b"], "key": "id", "unit": "hh", "untouched": ["sex", "
 CALLS = {
     "mask": lambda x, **roles: sdc.Microdata(x, **roles).mask("mdav"),
     "evaluate": lambda x, drop=(), **roles: sdc.Microdata(x, drop=drop, **roles).evaluate(published(drop)),
-    "sweep": lambda x, **roles: sdc.Microdata(x, **roles).sweep("mdav"),
+    "sweep": lambda x, **roles: sdc.Microdata(x, **roles).sweep({"mdav": {"k": [3]}}),
     "recommend": lambda x, **roles: sdc.Microdata(x, **roles).recommend(
-        max_risk={"linkage": 0.5}, plan="mdav"
+        max_risk={"linkage": 0.5}, plan={"mdav": {"k": [3]}}
     ),
     "release": lambda x, **roles: sdc.Microdata(x, **roles).release("mdav"),
 }

@@ -6,6 +6,7 @@ import pytest
 
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
+from sdckit.engines import local
 from sdckit.engines import opening as alignment
 from sdckit.engines.files import memory_in_use
 from sdckit.engines.opening import align_by_key
@@ -48,7 +49,7 @@ def aligned(folder, original, masked, key, **options):
 
 @pytest.mark.parametrize(("block_rows", "held"), [(N, 0.25), (777, 0.25), (100, 0)])
 def test_aligned_files_hold_the_rows_that_memory_pairs(tables, tmp_path, monkeypatch, block_rows, held):
-    monkeypatch.setattr(alignment, "HELD", held)
+    monkeypatch.setattr(local, "HELD", held)
     original, masked = tables
     key = ["number", "part"]
     source = aligned(tmp_path, original, masked, key, block_rows=block_rows)

@@ -178,7 +178,7 @@ def test_files_that_do_not_fit_are_refused_in_one_line(tmp_path, monkeypatch):
     )
     for memory in (None, "20GB"):
         with pytest.raises(sdc.NotApplicable, match=text):
-            on_engine(tmp_path, table, release, metrics="linkage", memory=memory, **told)
+            on_engine(tmp_path, table, release, sdc.Local(memory=memory), metrics="linkage", **told)
     result = on_engine(tmp_path, table, release, **told)
     assert "uniques" in result.parts
     assert "linkage" not in result.parts

@@ -1,7 +1,6 @@
 """Every value of an evaluation on an engine equals that of memory: whole numbers exactly, floats to 1e-12."""
 
 import os
-from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -11,8 +10,8 @@ from calls import called
 from cases import few
 from engine_files import NUMBER, case
 from sdckit.core.registry import METRICS
-from sdckit.engines import compare as measure_ranks
 from sdckit.engines import local, opening
+from sdckit.engines import plan as measure_ranks
 from sdckit.engines import spark as spark_engine
 
 PLACE = ["metric", "variable", "stratum"]
@@ -97,16 +96,6 @@ def tiny_parts(rows):
     found = rows.join(mse, on=["variable", "stratum"], how="left", maintain_order="left")
     part = found["metric"].str.starts_with("mse_")
     return np.where(part.to_numpy(), found["mse"].fill_null(0.0).to_numpy(), 0.0)
-
-
-def pairs_of_options(seeds):
-    """Return every two settings that occur together in one of some files."""
-    settings = [case(seed).options | {"nulls": seed % 2} for seed in seeds]
-    return {pair for one in settings for pair in combinations(sorted(map(str, one.items())), 2)}
-
-
-def test_some_of_the_files_have_all_pairs_of_options():
-    assert pairs_of_options(PAIRED) == pairs_of_options(range(NUMBER))
 
 
 @pytest.mark.parametrize("seed", few(range(NUMBER) if ALL else PAIRED, 3))

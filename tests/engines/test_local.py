@@ -15,12 +15,11 @@ import pytest
 from sdckit.engines.files import memory_in_use
 from sdckit.engines.local import LocalTransport, Workers, memory_for_rows
 from sdckit.engines.source import Source
-from sdckit.engines.transport import Letter, Message, Reads, pack, unpack
+from sdckit.engines.transport import Message, Reads
 from sdckit.progress import reported_to
-from toy_ranks import Count, RankX, SendByX, SumGaps
+from spark_toy_ranks import READS, Count, by_numpy, tasks
 
 N = 4000
-READS = Reads(("x",), ("y",))
 SMALL = 20_000  # bytes of messages in memory, so that the rest goes to files
 
 
@@ -36,26 +35,14 @@ def path(tmp_path_factory):
 def transport_of(path, scratch, *, block_rows=500, held=SMALL, threads=3):
     source = Source.of(path, path, block_rows=block_rows)
     made = LocalTransport(source, memory=memory_in_use() + 10**9, threads=threads, scratch=scratch)
-    made.held = held
+    made.workers.held = held
     return made
 
 
 def rank_gaps(transport, cuts):
     """Return the sum of rank differences by bucket, in two exchanges."""
-    counts = np.sum(transport.scan(Count(cuts), READS, step="counting"), axis=0)
-    starts = np.cumsum(counts, axis=1) - counts
-    return transport.exchange(
-        SendByX(cuts), READS, [RankX(starts[0], cuts)], SumGaps(starts[1]), step="ranking"
-    )
-
-
-def expected_gaps(path):
-    """Return the same sum from two sorts of the whole file."""
-    x, y = pl.read_parquet(path).to_numpy().T
-    first = np.argsort(np.argsort(x, kind="stable"))
-    second = np.empty(N, np.int64)
-    second[np.lexsort((first, y))] = np.arange(N)
-    return int(np.abs(first - second).sum())
+    first, stage, last = tasks(cuts, transport.scan(Count(cuts), READS, step="counting"))
+    return transport.exchange(first, READS, [stage], last, step="ranking")
 
 
 @pytest.mark.parametrize("held", [0, SMALL, 10**8])
@@ -64,7 +51,7 @@ def test_ranks_from_two_exchanges_are_those_of_two_sorts(path, tmp_path, block_r
     transport = transport_of(path, tmp_path, block_rows=block_rows, held=held)
     cuts = np.array([-9.0, -1.0, 0.0, 0.0, 0.5, 0.51, 7.0])  # buckets that are heavy, tiny and empty
     found = rank_gaps(transport, cuts)
-    assert sum(found.values()) == expected_gaps(path)
+    assert sum(gaps for gaps, _ in found.values()) == by_numpy(*pl.read_parquet(path).to_numpy().T)
     assert list(found) == sorted(found)
     assert len(found) < len(cuts)
     assert list(tmp_path.iterdir()) == []
@@ -92,23 +79,6 @@ def test_messages_reach_a_stage_in_the_order_of_their_origin(path, tmp_path):
 
     even, odd = ([10 * i + place for i in range(10) for place in places] for places in ((0, 2), (1,)))
     assert transport.exchange(first, READS, [stage], last, step="s") == {7: (7, [even, odd])}
-
-
-def test_packed_messages_come_back_as_they_were():
-    arrays = (
-        np.arange(3, dtype=np.int8),
-        np.array([], np.float64),
-        np.array([[1.5, np.nan]]),
-        np.array([True, False, True]),
-        np.arange(10)[::3],
-    )
-    letters = [Letter(2**40, 1, Message(5, -1, arrays)), Letter(0, 0, Message(2**33, 0, ()))]
-    found = list(unpack(b"".join(map(pack, letters))))
-    assert [(*one[:2], *one.message[:2]) for one in found] == [(2**40, 1, 5, -1), (0, 0, 2**33, 0)]
-    for ours, theirs in zip(arrays, found[0].message.arrays, strict=True):
-        assert ours.dtype == theirs.dtype
-        np.testing.assert_array_equal(ours, theirs)
-    assert next(unpack(pack(letters[0]))).message.arrays[0].flags.writeable
 
 
 class Refused(Exception):  # noqa: N818 - the test's own
@@ -193,7 +163,7 @@ def test_memory_sets_threads_buckets_and_blocks(path):
         memory_for_rows(50_000_000)
 
 
-def test_running_items_stay_within_the_limit_and_a_larger_one_runs_alone():
+def test_running_items_stay_within_the_limit_and_a_larger_one_runs_alone(tmp_path):
     running, seen, lock = [], [], threading.Lock()
 
     def work(need):
@@ -205,9 +175,10 @@ def test_running_items_stay_within_the_limit_and_a_larger_one_runs_alone():
             running.remove(need)
         return need + 1
 
-    needs = [10, 40, 300, 60, 20] * 10
-    assert Workers(8, 100).run(work, needs, int, lambda _: None) == [need + 1 for need in needs]
-    assert max(seen) <= 100
+    for needs in ([10, 30, 20] * 20, [10, 40, 300, 60, 20] * 10):
+        found = Workers(8, 100, 0, tmp_path).run(work, needs, int, lambda _: None)
+        assert found == [need + 1 for need in needs]
+        assert max(seen) <= 100
 
 
 def test_an_unusable_scratch_folder_is_refused(path, tmp_path):
@@ -225,7 +196,7 @@ from sdckit.engines.source import Source
 from sdckit.engines.transport import Message, Reads
 what, path, scratch = sys.argv[1:]
 transport = LocalTransport(Source.of(path, block_rows=500), threads=2, scratch=scratch)
-transport.held = 0
+transport.workers.held = 0
 if what == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 

@@ -6,8 +6,8 @@ import pytest
 
 import sdckit as sdc
 from file_transport import engine
+from sdckit.engines.group_masking import Node, blocks_of_points, count_blocks, grow, without_small_blocks
 from sdckit.engines.masking import mask_files
-from sdckit.engines.transport import Node, blocks_of_points, count_blocks, grow, without_small_blocks
 from sdckit.masking.microaggregation import mdav, within_share
 
 N, K, BLOCK = 6000, 3, 1500
@@ -88,7 +88,7 @@ def test_the_outermost_points_make_a_block(values):
 
 
 def test_equal_points_and_missing_cells_have_their_block():
-    assert grow(np.zeros((100, 2)), 4) == 0
+    assert grow(np.zeros((100, 2)), 4) is None
     points = np.random.default_rng(2).normal(size=(200, 2))
     points[::7, 1] = np.nan
     assert np.bincount(blocks_of_points(grow(points, 4), points)).min() > 30
@@ -96,13 +96,14 @@ def test_equal_points_and_missing_cells_have_their_block():
 
 def test_small_blocks_are_joined_with_their_neighbours():
     one = np.ones(1)
-    tree = Node(one, 0.0, Node(one, -1.0, 0, 1), Node(one, 1.0, 2, Node(one, 2.0, 3, 4)))
+    low = Node(one, -1.0, None, None)
+    tree = Node(one, 0.0, low, Node(one, 1.0, None, Node(one, 2.0, None, None)))
     assert without_small_blocks(tree, [9, 9, 9, 9, 9], 9) == tree
     found = without_small_blocks(tree, [9, 9, 9, 9, 1], 9)
-    assert found == Node(one, 0.0, Node(one, -1.0, 0, 1), Node(one, 1.0, 2, 3))
+    assert found == Node(one, 0.0, low, Node(one, 1.0, None, None))
     found = without_small_blocks(tree, [1, 0, 9, 9, 9], 9)
-    assert found == Node(one, 1.0, 0, Node(one, 2.0, 1, 2))
-    assert without_small_blocks(tree, [1, 0, 2, 1, 1], 9) == 0
+    assert found == Node(one, 1.0, None, Node(one, 2.0, None, None))
+    assert without_small_blocks(tree, [1, 0, 2, 1, 1], 9) is None
 
 
 def gappy(folder, empty):

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from block_transport import BlockTransport
-from sdckit.engines import compare as measuring
-from sdckit.engines.compare import measure_ranks
-from sdckit.engines.plan import Wanted
+from file_transport import Columns, FileTransport
+from sdckit.engines import plan as measuring
+from sdckit.engines.plan import Wanted, measure_ranks
 from sdckit.engines.transport import Piece
 from sdckit.kernels.ranks import AlignedColumn, OrderedColumn, WeightedRanks, distance, mean_cross_gap
 from sdckit.metrics.blocks import couple_quantiles, distribution_gap
@@ -44,7 +43,9 @@ def transport(x, y, rng, **more):
     """Return an engine with up to eight blocks, some of them empty, and buckets of a few rows."""
     borders = np.sort(np.concatenate(([0, x.size], rng.integers(0, x.size + 1, rng.integers(0, 8)))))
     sizes = np.diff(borders).tolist()
-    return BlockTransport({"x": x}, {"x": y}, sizes=sizes, bucket_rows=int(rng.integers(3, 60)), **more)
+    together = more.pop("together", False)
+    columns = Columns({"x": x}, {"x": y}, **more)
+    return FileTransport(columns, sizes=sizes, bucket_rows=int(rng.integers(3, 60)), together=together)
 
 
 def compared(x, y):
@@ -130,6 +131,6 @@ def test_a_heavy_value_fills_no_bucket():
     rng = np.random.default_rng(1)
     x = np.where(rng.random(20_000) < 0.6, 0.0, rng.normal(size=20_000))
     y = np.where(x == 0, 0.0, x + rng.normal(size=20_000))
-    engine = BlockTransport({"x": x}, {"x": y}, sizes=[10_000] * 2, bucket_rows=1_000)
+    engine = FileTransport(Columns({"x": x}, {"x": y}), sizes=[10_000] * 2, bucket_rows=1_000)
     measure_ranks(engine, {WHOLE: x.size}, {WHOLE: Wanted(streams=True)})
     assert engine.largest < 4 * 1_000

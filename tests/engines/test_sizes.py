@@ -9,7 +9,6 @@ import pytest
 
 from cases import each
 from sdckit.engines import files as sizes
-from sdckit.engines import spark as spark_packages
 from sdckit.engines.files import choose_engine, memory_in_use, parse_memory, return_freed_memory
 from sdckit.engines.opening import Settings, transport_on
 from sdckit.io import memory
@@ -102,6 +101,6 @@ def test_the_engine_follows_rows_columns_and_memory(tmp_path):
 
 
 def test_spark_without_its_packages_names_the_extra(monkeypatch):
-    monkeypatch.setattr(spark_packages, "find_spec", lambda name: None if name == "pyarrow" else name)
+    monkeypatch.setattr(sizes, "find_spec", lambda name: None if name == "pyarrow" else name)
     with pytest.raises(ImportError, match=r'^there is no pyarrow; run pip install "sdckit\[spark\]"$'):
         transport_on(Settings("spark"), None, None)

@@ -102,14 +102,14 @@ def test_a_pickled_source_is_small(files):
 
 def test_a_sample_is_spread_over_the_file_and_always_the_same(table, files):
     source = Source.of(files / "parts")
-    sample = source.sample(128)
-    assert sample.equals(source.sample(128))
+    sample = source.original.sample(128)
+    assert sample.equals(source.original.sample(128))
     assert sample.columns == table.columns
     assert sample.height == 128
     assert sample[0].equals(table[0])
     assert sample[-1].equals(table[-1])
-    assert source.sample(N).equals(table)
-    assert source.sample(1).height == 1
+    assert source.original.sample(N).equals(table)
+    assert source.original.sample(1).height == 1
 
 
 def refusal(make):

@@ -32,7 +32,7 @@ def test_one_frame_needs_no_key(spark, tmp_path):
     assert source.masked is None
     block = source.read(BlockRef(0, 30), Reads(("id",)))
     assert np.array_equal(block.original["id"], np.arange(30))
-    assert pl.read_parquet(tmp_path / "original" / "*").height == 30
+    assert pl.read_parquet(tmp_path / "original" / "*.parquet").height == 30
 
 
 def test_keys_that_do_not_match_are_counted(spark, tmp_path):

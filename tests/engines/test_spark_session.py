@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
+from sdckit.engines import files as spark_packages
 from sdckit.engines import spark as sessions
-from sdckit.engines import spark as spark_packages
 from sdckit.engines.spark import spark_session
 
 

@@ -85,30 +85,6 @@ def swapped(X, draw, method, parameters, *, share=1.0, rounds=4):
     return Attacked(found, lambda: linkage(frame(X), masked, method, parameters))
 
 
-def rank_swap(draw, n=800):
-    return swapped(skewed(n, 4), draw, "rank_swap", {"p": 0.3})
-
-
-def rank_swap_two_columns(draw, n=400):
-    return swapped(skewed(n, 2), draw, "rank_swap", {"p": 0.1}, rounds=8)
-
-
-def rank_swap_tails(draw, n=400):
-    return swapped(skewed(n, 4), draw, "rank_swap", {"p": 0.3, "tails": 0.05})
-
-
-def rank_swap_known_75(draw, n=800):
-    return swapped(skewed(n, 6), draw, "rank_swap", {"p": 0.3}, share=0.75)
-
-
-def rank_swap_known_50(draw, n=800):
-    return swapped(skewed(n, 6), draw, "rank_swap", {"p": 0.3}, share=0.5)
-
-
-def p_distribution_swap(draw, n=400):
-    return swapped(skewed(n, 4), draw, "p_distribution_swap", {"p": 0.3})
-
-
 def rank_swap_strata(draw, n=600):
     """Masked within regions, which are published: he attacks each by itself."""
     X, region = skewed(n, 4), np.arange(n) % 3
@@ -120,14 +96,6 @@ def rank_swap_strata(draw, n=600):
         scores = attacker.swap_scores(x, y, attacker.window_moves(x, y, 0.3))
         found.append(chances.found(scores, one_to_one=False))
     return Attacked(np.mean(found), lambda: linkage(table, masked, "rank_swap", {"p": 0.3}, by="region"))
-
-
-def census_swap(draw):
-    return swapped(foreign("census"), draw, "rank_swap", {"p": 0.5}, rounds=2)
-
-
-def tarragona_swap(draw):
-    return swapped(foreign("tarragona"), draw, "rank_swap", {"p": 0.7}, rounds=2)
 
 
 def wealth_beside_swaps(draw, n=600):
@@ -157,10 +125,6 @@ def panel_by_month(draw, firms=80, metric="linkage_units"):
     return Attacked(found, lambda: linkage(table, masked, "noise", parameters, metric, **roles))
 
 
-def panel_rows(draw, firms=80):
-    return panel_by_month(draw, firms, "linkage")
-
-
 # ---- noise ---------------------------------------------------------------------------------------------
 
 
@@ -169,38 +133,6 @@ def noised(X, draw, method, parameters):
     masked = sdc.mask(frame(X), method, rng=draw, **parameters)
     scores = getattr(attacker, method)(X, masked.to_numpy(), **parameters)
     return Attacked(chances.found(scores), lambda: linkage(frame(X), masked, method, parameters))
-
-
-def noise(draw, n=500):
-    return noised(skewed(n, 4), draw, "noise", {"percent": 50})
-
-
-def correlated_noise(draw, n=500):
-    return noised(skewed(n, 4), draw, "correlated_noise", {"percent": 60})
-
-
-def zero_preserving_noise(draw, n=500):
-    return noised(with_zeros(n, 4), draw, "zero_preserving_noise", {"percent": 100})
-
-
-def multiplicative_noise(draw, n=500):
-    return noised(skewed(n, 4, common=0.3, spread=1.5), draw, "multiplicative_noise", {"percent": 100})
-
-
-def tarragona_multiplicative(draw):
-    return noised(foreign("tarragona"), draw, "multiplicative_noise", {"percent": 100})
-
-
-def kim_noise(draw, n=500):
-    return noised(skewed(n, 6), draw, "kim_noise", {"percent": 100})
-
-
-def moment_preserving_noise(draw, n=500):
-    return noised(skewed(n, 6), draw, "moment_preserving_noise", {"delta": 0.8})
-
-
-def romm(draw, n=500):
-    return noised(skewed(n, 6), draw, "romm", {"percent": 100})
 
 
 def outlier_noise(draw, n=500, runs=200):
@@ -221,14 +153,6 @@ def missing_correlated(draw, n=400, method="correlated_noise", p=6, common=0.99,
     own = [sdc.mask(X, method, rng=10_000 + run, **parameters) for run in range(runs)]
     found = chances.found(attacker.by_places(X, masked, own))
     return Attacked(found, lambda: linkage(X, masked, method, parameters))
-
-
-def missing_correlated_kim(draw, n=400):
-    return missing_correlated(draw, n, "kim_noise")
-
-
-def missing_less_correlated(draw, n=400):
-    return missing_correlated(draw, n, common=0.9, p=4)
 
 
 def rank_noise(draw, n=500, a=0.12):
@@ -336,22 +260,6 @@ def second_refused(first, second, method):
         return run_here(folder, "mask", "second.csv", "-o", "two.csv", *words).returncode == 1
 
 
-def leaving_rank_swap(draw, n=600):
-    return leaving(draw, "rank_swap", n)
-
-
-def leaving_mdav(draw, n=600):
-    return leaving(draw, "mdav", n)
-
-
-def leaving_moment_preserving_noise(draw, n=600):
-    return leaving(draw, "moment_preserving_noise", n)
-
-
-def leaving_romm(draw, n=600):
-    return leaving(draw, "romm", n)
-
-
 # ---- beside the masked cells: codes, columns that follow, places of rows, units --------------------------
 
 AMOUNTS = list(NAMES[:4])
@@ -394,26 +302,6 @@ def wrong_codes(draw, method="mdav", n=400, codes=None, wrong=0.03):
     found = chances.found(scores + beside_attacks.codes_with_errors(code, shown, wrong))
     masked = masked.with_columns(code=pl.Series(shown))
     return beside(table, masked, method, parameters, found, untouched="code")
-
-
-def wrong_codes_mdav(draw, n=400):
-    return wrong_codes(draw, "mdav", n)
-
-
-def wrong_codes_40_mdav(draw, n=400):
-    return wrong_codes(draw, "mdav", n, codes=40)
-
-
-def wrong_codes_noise(draw, n=400):
-    return wrong_codes(draw, "noise", n)
-
-
-def wrong_codes_individual_ranking(draw, n=400):
-    return wrong_codes(draw, "individual_ranking", n, codes=40)
-
-
-def wrong_codes_rounding(draw, n=400):
-    return wrong_codes(draw, "round_to", n, codes=40)
 
 
 def wrong_ages_mdav(draw, n=400, wrong=0.3):
@@ -471,30 +359,6 @@ def follows(draw, method, correlation, n=400, role="unknown"):
     return beside(table, masked, method, parameters, chances.found(scores), **roles)
 
 
-def follows_95_noise(draw, n=400):
-    return follows(draw, "noise", 0.95, n)
-
-
-def follows_99_noise(draw, n=400):
-    return follows(draw, "noise", 0.99, n)
-
-
-def follows_95_mdav(draw, n=400):
-    return follows(draw, "mdav", 0.95, n)
-
-
-def follows_99_mdav(draw, n=400):
-    return follows(draw, "mdav", 0.99, n)
-
-
-def confidential_follows_noise(draw, n=400):
-    return follows(draw, "noise", 0.99, n, "confidential")
-
-
-def confidential_follows_mdav(draw, n=400):
-    return follows(draw, "mdav", 0.99, n, "confidential")
-
-
 def attribute_follows_mdav(draw, n=400):
     """Inside groups, people are told apart by the very column that he wants to learn."""
     X = skewed(n, 4)
@@ -518,10 +382,6 @@ def weights_follow_size(draw, method="noise", n=400):
     return beside(table, masked, method, parameters, chances.found(scores), **roles)
 
 
-def weights_follow_size_mdav(draw, n=400):
-    return weights_follow_size(draw, "mdav", n)
-
-
 def class_of_size(draw, method="noise", n=400, classes=20):
     """A published class of size, declared unknown, is computed from a known turnover."""
     X = skewed(n, 4)
@@ -532,10 +392,6 @@ def class_of_size(draw, method="noise", n=400, classes=20):
     masked, parameters, scores = masked_beside(table, draw, method, **roles)
     scores = scores + beside_attacks.class_of_number(X[:, 0], edges, size)
     return beside(table, masked, method, parameters, chances.found(scores), **roles)
-
-
-def class_of_size_mdav(draw, n=400):
-    return class_of_size(draw, "mdav", n)
 
 
 def sorted_rows(draw, method, key, n=400):
@@ -555,18 +411,6 @@ def sum_of_all(X):
     return X.sum(1)
 
 
-def sorted_by_sum_noise(draw, n=400):
-    return sorted_rows(draw, "noise", sum_of_two, n)
-
-
-def sorted_by_sum_mdav(draw, n=400):
-    return sorted_rows(draw, "mdav", sum_of_two, n)
-
-
-def sorted_by_total_noise(draw, n=400):
-    return sorted_rows(draw, "noise", sum_of_all, n)
-
-
 def sorted_by_dropped(draw, method="noise", n=400, correlation=0.0):
     """Sorted by a column that is not published; known to him if it has nothing to do with the others."""
     X = skewed(n, 4)
@@ -583,23 +427,6 @@ def sorted_by_dropped(draw, method="noise", n=400, correlation=0.0):
     return beside(table, masked, method, parameters, found, drop="size")
 
 
-def sorted_by_dropped_noise(draw, n=400):
-    return sorted_by_dropped(draw, "noise", n)
-
-
-def sorted_by_dropped_mdav(draw, n=400):
-    return sorted_by_dropped(draw, "mdav", n)
-
-
-def sorted_by_secret_noise(draw, n=400):
-    """He does not know the column that rows are sorted by, but it follows from one that he knows."""
-    return sorted_by_dropped(draw, "noise", n, 0.95)
-
-
-def sorted_by_secret_mdav(draw, n=400):
-    return sorted_by_dropped(draw, "mdav", n, 0.95)
-
-
 def attribute_of_sorted(draw, method="noise", n=400):
     """Rows are sorted by a known column and stay in place: each person's wealth is read at their rank."""
     X = skewed(n, 5)
@@ -610,10 +437,6 @@ def attribute_of_sorted(draw, method="noise", n=400):
     links = beside_attacks.linked_records(beside_attacks.in_place(X[:, 0]))
     found = beside_attacks.read_within(links, X[:, 4], masked["wealth"].to_numpy())
     return beside(table, masked, method, parameters, found, "attribute", **roles)
-
-
-def attribute_of_sorted_mdav(draw, n=400):
-    return attribute_of_sorted(draw, "mdav", n)
 
 
 def unit_scores(table, masked, percent, units, months=12):
@@ -645,11 +468,6 @@ def units_shown(draw, firms, roles, table):
     return beside(table, masked, "noise", parameters, found, **roles)
 
 
-def units_shown_by_place(draw, firms=50):
-    """Rows stay in place, twelve months of one firm after the other."""
-    return units_shown(draw, firms, {"drop": "firm", "untouched": "month"}, panel(firms))
-
-
 def units_shown_by_weight(draw, firms=50):
     """Rows lie in any order; those of a firm share a weight, which he does not know and no other has."""
     table = panel(firms).with_columns(weight=pl.Series(np.repeat(1 + np.arange(firms) / 7, 12).round(3)))
@@ -667,22 +485,6 @@ def formula(draw, method, compute, fitted, n=400):
     masked, parameters, scores = masked_beside(table, draw, method, **roles)
     scores = scores + beside_attacks.follows(fitted(X), fitted(made))
     return beside(table, masked, method, parameters, chances.found(scores), **roles)
-
-
-def unknown_sum_noise(draw, n=400):
-    return formula(draw, "noise", sum_of_all, np.asarray, n)
-
-
-def unknown_sum_mdav(draw, n=400):
-    return formula(draw, "mdav", sum_of_all, np.asarray, n)
-
-
-def unknown_ratio_noise(draw, n=400):
-    return formula(draw, "noise", lambda X: (X[:, 0] / X[:, 1]).round(4), np.log, n)
-
-
-def unknown_ratio_mdav(draw, n=400):
-    return formula(draw, "mdav", lambda X: (X[:, 0] / X[:, 1]).round(4), np.log, n)
 
 
 def masked_unknown_follows(draw, n=400):
@@ -748,10 +550,6 @@ def large_panel(draw, firms=2100, percent=100, sampled=100):
     return beside(table, masked, "noise", parameters, found, **roles)
 
 
-def large_panel_60(draw, firms=2100):
-    return large_panel(draw, firms, 60)
-
-
 def large_multiplicative(draw, n=4000):
     """Multiplicative noise of 100 % on six very skewed columns: the law in closed form, row by row."""
     X, parameters = skewed(n, 6, spread=1.5), {"percent": 100}
@@ -761,78 +559,112 @@ def large_multiplicative(draw, n=4000):
 
 
 LINES = {
-    line.__name__: line
-    for line in (
-        rank_swap,
-        rank_swap_two_columns,
-        rank_swap_tails,
-        rank_swap_strata,
-        rank_swap_known_75,
-        rank_swap_known_50,
-        p_distribution_swap,
-        wealth_beside_swaps,
-        panel_by_month,
-        panel_rows,
-        multiplicative_noise,
-        outlier_noise,
-        kim_noise,
-        moment_preserving_noise,
-        romm,
-        three_releases,
-        leaving_rank_swap,
-        leaving_mdav,
-        leaving_moment_preserving_noise,
-        leaving_romm,
-        sure_links,
-        missing_cells,
-        secret_rotation,
-        noise,
-        correlated_noise,
-        zero_preserving_noise,
-        rank_noise,
-        missing_correlated,
-        missing_correlated_kim,
-        missing_less_correlated,
-        wrong_codes_mdav,
-        wrong_codes_40_mdav,
-        wrong_codes_noise,
-        follows_95_noise,
-        follows_99_noise,
-        follows_95_mdav,
-        follows_99_mdav,
-        confidential_follows_noise,
-        confidential_follows_mdav,
-        attribute_follows_mdav,
-        weights_follow_size,
-        weights_follow_size_mdav,
-        class_of_size,
-        class_of_size_mdav,
-        sorted_by_sum_noise,
-        sorted_by_sum_mdav,
-        sorted_by_total_noise,
-        sorted_by_dropped_noise,
-        sorted_by_dropped_mdav,
-        sorted_by_secret_noise,
-        sorted_by_secret_mdav,
-        attribute_of_sorted,
-        attribute_of_sorted_mdav,
-        attribute_of_units,
-        units_shown_by_place,
-        units_shown_by_weight,
-        unknown_sum_noise,
-        unknown_sum_mdav,
-        unknown_ratio_noise,
-        unknown_ratio_mdav,
-        masked_unknown_follows,
-        sorted_in_regions,
-        months_present,
-        sizes_of_units,
-        wrong_codes_individual_ranking,
-        wrong_codes_rounding,
-        wrong_ages_mdav,
-        attribute_wrong_codes_mdav,
-        sure_by_unknown_sum_mdav,
-    )
+    "rank_swap": lambda draw, n=800: swapped(skewed(n, 4), draw, "rank_swap", {"p": 0.3}),
+    "rank_swap_two_columns": lambda draw, n=400: swapped(
+        skewed(n, 2), draw, "rank_swap", {"p": 0.1}, rounds=8
+    ),
+    "rank_swap_tails": lambda draw, n=400: swapped(
+        skewed(n, 4), draw, "rank_swap", {"p": 0.3, "tails": 0.05}
+    ),
+    "rank_swap_known_75": lambda draw, n=800: swapped(
+        skewed(n, 6), draw, "rank_swap", {"p": 0.3}, share=0.75
+    ),
+    "rank_swap_known_50": lambda draw, n=800: swapped(skewed(n, 6), draw, "rank_swap", {"p": 0.3}, share=0.5),
+    "p_distribution_swap": lambda draw, n=400: swapped(skewed(n, 4), draw, "p_distribution_swap", {"p": 0.3}),
+    "panel_rows": lambda draw, firms=80: panel_by_month(draw, firms, "linkage"),
+    "multiplicative_noise": lambda draw, n=500: noised(
+        skewed(n, 4, common=0.3, spread=1.5), draw, "multiplicative_noise", {"percent": 100}
+    ),
+    "kim_noise": lambda draw, n=500: noised(skewed(n, 6), draw, "kim_noise", {"percent": 100}),
+    "moment_preserving_noise": lambda draw, n=500: noised(
+        skewed(n, 6), draw, "moment_preserving_noise", {"delta": 0.8}
+    ),
+    "romm": lambda draw, n=500: noised(skewed(n, 6), draw, "romm", {"percent": 100}),
+    "leaving_rank_swap": lambda draw, n=600: leaving(draw, "rank_swap", n),
+    "leaving_mdav": lambda draw, n=600: leaving(draw, "mdav", n),
+    "leaving_moment_preserving_noise": lambda draw, n=600: leaving(draw, "moment_preserving_noise", n),
+    "leaving_romm": lambda draw, n=600: leaving(draw, "romm", n),
+    "noise": lambda draw, n=500: noised(skewed(n, 4), draw, "noise", {"percent": 50}),
+    "correlated_noise": lambda draw, n=500: noised(skewed(n, 4), draw, "correlated_noise", {"percent": 60}),
+    "zero_preserving_noise": lambda draw, n=500: noised(
+        with_zeros(n, 4), draw, "zero_preserving_noise", {"percent": 100}
+    ),
+    "missing_correlated_kim": lambda draw, n=400: missing_correlated(draw, n, "kim_noise"),
+    "missing_less_correlated": lambda draw, n=400: missing_correlated(draw, n, common=0.9, p=4),
+    "wrong_codes_mdav": lambda draw, n=400: wrong_codes(draw, "mdav", n),
+    "wrong_codes_40_mdav": lambda draw, n=400: wrong_codes(draw, "mdav", n, codes=40),
+    "wrong_codes_noise": lambda draw, n=400: wrong_codes(draw, "noise", n),
+    "follows_95_noise": lambda draw, n=400: follows(draw, "noise", 0.95, n),
+    "follows_99_noise": lambda draw, n=400: follows(draw, "noise", 0.99, n),
+    "follows_95_mdav": lambda draw, n=400: follows(draw, "mdav", 0.95, n),
+    "follows_99_mdav": lambda draw, n=400: follows(draw, "mdav", 0.99, n),
+    "confidential_follows_noise": lambda draw, n=400: follows(draw, "noise", 0.99, n, "confidential"),
+    "confidential_follows_mdav": lambda draw, n=400: follows(draw, "mdav", 0.99, n, "confidential"),
+    "weights_follow_size_mdav": lambda draw, n=400: weights_follow_size(draw, "mdav", n),
+    "class_of_size_mdav": lambda draw, n=400: class_of_size(draw, "mdav", n),
+    "sorted_by_sum_noise": lambda draw, n=400: sorted_rows(draw, "noise", sum_of_two, n),
+    "sorted_by_sum_mdav": lambda draw, n=400: sorted_rows(draw, "mdav", sum_of_two, n),
+    "sorted_by_total_noise": lambda draw, n=400: sorted_rows(draw, "noise", sum_of_all, n),
+    "sorted_by_dropped_noise": lambda draw, n=400: sorted_by_dropped(draw, "noise", n),
+    "sorted_by_dropped_mdav": lambda draw, n=400: sorted_by_dropped(draw, "mdav", n),
+    # He does not know the column that rows are sorted by, but it follows from one that he knows.
+    "sorted_by_secret_noise": lambda draw, n=400: sorted_by_dropped(draw, "noise", n, 0.95),
+    "sorted_by_secret_mdav": lambda draw, n=400: sorted_by_dropped(draw, "mdav", n, 0.95),
+    "attribute_of_sorted_mdav": lambda draw, n=400: attribute_of_sorted(draw, "mdav", n),
+    # Rows stay in place, twelve months of one firm after the other.
+    "units_shown_by_place": lambda draw, firms=50: units_shown(
+        draw, firms, {"drop": "firm", "untouched": "month"}, panel(firms)
+    ),
+    "unknown_sum_noise": lambda draw, n=400: formula(draw, "noise", sum_of_all, np.asarray, n),
+    "unknown_sum_mdav": lambda draw, n=400: formula(draw, "mdav", sum_of_all, np.asarray, n),
+    "unknown_ratio_noise": lambda draw, n=400: formula(
+        draw, "noise", lambda X: (X[:, 0] / X[:, 1]).round(4), np.log, n
+    ),
+    "unknown_ratio_mdav": lambda draw, n=400: formula(
+        draw, "mdav", lambda X: (X[:, 0] / X[:, 1]).round(4), np.log, n
+    ),
+    "wrong_codes_individual_ranking": lambda draw, n=400: wrong_codes(
+        draw, "individual_ranking", n, codes=40
+    ),
+    "wrong_codes_rounding": lambda draw, n=400: wrong_codes(draw, "round_to", n, codes=40),
+    **{
+        line.__name__: line
+        for line in (
+            rank_swap_strata,
+            wealth_beside_swaps,
+            panel_by_month,
+            outlier_noise,
+            three_releases,
+            sure_links,
+            missing_cells,
+            secret_rotation,
+            rank_noise,
+            missing_correlated,
+            attribute_follows_mdav,
+            weights_follow_size,
+            class_of_size,
+            attribute_of_sorted,
+            attribute_of_units,
+            units_shown_by_weight,
+            masked_unknown_follows,
+            sorted_in_regions,
+            months_present,
+            sizes_of_units,
+            wrong_ages_mdav,
+            attribute_wrong_codes_mdav,
+            sure_by_unknown_sum_mdav,
+        )
+    },
 }
-FOREIGN = {line.__name__: line for line in (census_swap, tarragona_swap, tarragona_multiplicative)}
-SLOW = {line.__name__: line for line in (large_panel, large_panel_60, large_multiplicative)}
+FOREIGN = {
+    "census_swap": lambda draw: swapped(foreign("census"), draw, "rank_swap", {"p": 0.5}, rounds=2),
+    "tarragona_swap": lambda draw: swapped(foreign("tarragona"), draw, "rank_swap", {"p": 0.7}, rounds=2),
+    "tarragona_multiplicative": lambda draw: noised(
+        foreign("tarragona"), draw, "multiplicative_noise", {"percent": 100}
+    ),
+}
+SLOW = {
+    "large_panel": large_panel,
+    "large_panel_60": lambda draw, firms=2100: large_panel(draw, firms, 60),
+    "large_multiplicative": large_multiplicative,
+}

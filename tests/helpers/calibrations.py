@@ -44,7 +44,7 @@ def problem_of(seed, texts, *, n=24, columns=(0, 1), digits=1, weighted=False, d
 
 def conditions_of(problem):
     """Equations and inequalities on the moving cells, each a row of factors and its side."""
-    moving = problem.limits.low < problem.limits.high
+    moving = np.less(*problem.limits)
     number = np.full(moving.shape, -1)
     number[moving] = np.arange(moving.sum())
     equal, below = [], []

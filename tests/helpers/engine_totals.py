@@ -1,13 +1,13 @@
 """Files cut into blocks of rows, and the totals that exchanges deliver, computed in memory."""
 
 import pickle
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
-from sdckit.engines.compare import EngineComparison
-from sdckit.engines.scan import Basis, Scan, SecondScan, merge_scans
-from sdckit.engines.transport import Block, Piece, RankTotals, merged
+from sdckit.engines.compare import Basis, EngineComparison, SecondScan, merge_scans, scan_block
+from sdckit.engines.plan import RankTotals
+from sdckit.engines.transport import Block, Piece, merged
 from sdckit.kernels.ranks import mean_cross_gap, tie_sum
 from sdckit.metrics.blocks import couple_quantiles, edge_positions, edges_between, stream_power
 
@@ -84,7 +84,7 @@ def engine_answers(pair, strata, borders):
         if (totals := rank_totals(part, j)) is not None
     }
     blocks = list(cut(pair, strata, borders))
-    scans = merge_scans([_sent(Scan(pair.columns))(block) for block in blocks])
+    scans = merge_scans([_sent(partial(scan_block, pair.columns))(block) for block in blocks])
     bases = {
         group: Basis.of(
             totals,

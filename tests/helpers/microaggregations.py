@@ -4,7 +4,12 @@ import numpy as np
 
 NAN = float("nan")
 SHAPES = {
+    "normal": lambda rng, n, p: rng.normal(size=(n, p)),
     "lognormal": lambda rng, n, p: rng.lognormal(sigma=1.5, size=(n, p)),
+    "duplicates": lambda rng, n, p: rng.normal(size=(max(n // 5, 1), p))[rng.integers(0, max(n // 5, 1), n)],
+    "constant column": lambda rng, n, p: np.where(np.arange(p) == 0, 0.1, rng.normal(size=(n, p))),
+    "all equal": lambda _rng, n, p: np.full((n, p), 7.1),
+    "lattice": lambda rng, n, p: np.indices((2,) * p).reshape(p, -1).T[rng.integers(0, 2**p, n)] * 1.0,
     "clusters": lambda rng, n, p: rng.integers(0, 3, (n, 1)) + 0.05 * rng.normal(size=(n, p)),
     "correlated": lambda rng, n, p: rng.normal(size=(n, 1)) + 0.1 * rng.normal(size=(n, p)),
     "integers": lambda rng, n, p: rng.integers(-2, 3, (n, p)).astype(float),

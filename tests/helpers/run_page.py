@@ -1,4 +1,4 @@
-"""Runs the examples of a page of the documentation, in their order, in one folder."""
+"""Runs the examples of a page of the documentation; what it shows is compared with what was printed."""
 
 import doctest
 import json
@@ -7,8 +7,8 @@ import shlex
 from contextlib import chdir
 
 from command import run_here
-from transcripts import BLOCK, assert_printed
 
+BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # kind, file, text
 EXAMPLE = "20260131-0123abcd"  # stands on a page for the ID of its first release
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 SHOWN_ONLY = {"text", "r", "json", "yaml", "bash"}  # what other programs, or whole outputs, look like
@@ -64,3 +64,19 @@ def run_python(text, names, folder, name):
         test.globs = names  # else a copy
         failed, _ = doctest.DocTestRunner(optionflags=FLAGS).run(test, clear_globs=False)
         assert failed == 0, name
+
+
+def pattern(line):
+    """A line of a transcript as a regular expression: `...` is any text, blanks are as many as there are."""
+    words = " ".join(line.split())
+    return re.compile(".*".join(map(re.escape, words.split("..."))).replace(r"\ .*", ".*"))
+
+
+def assert_printed(shown, printed):
+    """Each line that is shown comes in the printed ones, in order; a line of dots stands for any number."""
+    left = [" ".join(line.split()) for line in printed.splitlines()]
+    for line in shown:
+        if line != "...":
+            place = next((i for i, one in enumerate(left) if pattern(line).fullmatch(one)), None)
+            assert place is not None, f"not printed: {line}\n" + "\n".join(left)
+            left = left[place + 1 :]

@@ -8,11 +8,10 @@ import sys
 import threading
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
-from sdckit.io import datasets, files
+from sdckit.io import datasets
 
 ROOT = Path(__file__).parents[2]
 needs_data = pytest.mark.skipif(
@@ -193,28 +192,3 @@ def make_sample():
 def test_the_sample_is_what_its_generator_writes():
     module = make_sample()
     assert module.TARGET.read_bytes() == module.sample().encode()
-
-
-def test_the_sample_has_what_examples_need():
-    sample = datasets.load_sample()
-    assert sample.columns[:3] == ["firm", "sector", "weight"]
-    numeric = sample.columns[3:]
-    assert len(numeric) == 10
-    assert all(sample[name].dtype.is_numeric() for name in ["weight", *numeric])
-    assert sample["firm"].n_unique() == sample.height == 1000
-    assert sample["sector"].value_counts()["count"].min() >= 60
-    assert sample["weight"].min() >= 1
-    assert (sample["domestic_sales"] + sample["export_sales"] == sample["turnover"]).all()
-    missing = {name: sample[name].null_count() for name in numeric if sample[name].null_count()}
-    assert missing == {"wages": 15, "energy_cost": 20, "investment": 12}
-    assert (sample["profit"] < 0).sum() > 100
-    assert (sample["rd_spending"] == 0).sum() > 500
-    assert sample["employees"].n_unique() < 200
-    assert sample["turnover"].skew() > 3
-    whole = sample.select(numeric).drop_nulls().to_numpy()
-    assert np.linalg.matrix_rank(whole) == 9
-
-
-def test_the_sample_keeps_its_text():
-    source = files.read(make_sample().TARGET)
-    assert source.text["energy_cost"][0] == "1.00"

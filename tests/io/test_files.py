@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from command import HANGING, interruptible
 from full_disk import LIMITED
 from sdckit.io.atomic import atomic, check_target
@@ -153,12 +154,13 @@ def test_a_refused_permission_is_explained(tmp_path, monkeypatch):
         read(put(tmp_path, "a\n1\n"))
 
 
-@pytest.mark.parametrize("keep", [0, 4, 30, -1, -20])
-def test_cut_parquet_files_are_explained(tmp_path, keep):
-    path = tmp_path / "x.parquet"
-    pl.DataFrame({"a": range(1000)}).write_parquet(path)
+@each("suffix", [".parquet", ".arrow"])
+@each("keep", [0, 4, 30, 500, -1, -20])
+def test_cut_files_are_explained(tmp_path, suffix, keep):
+    path = tmp_path / f"x{suffix}"
+    write(path, pl.DataFrame({"a": range(1000)}), overwrite=True)
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(ValueError, match=r"no whole Parquet file|is empty") as caught:
+    with pytest.raises(ValueError, match=r"no whole (Parquet|Arrow) file|is empty") as caught:
         read(path)
     one_line(caught)
 
@@ -295,7 +297,7 @@ def test_an_unwritable_folder_is_refused():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("suffix", [".csv.gz", ".parquet", ".arrow"])
+@pytest.mark.parametrize("suffix", [".csv.gz", ".parquet", ".arrow", ".sav", ".zsav", ".dta", ".xpt"])
 def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, suffix):
     pytest.importorskip("resource", reason="this system has no limit on file sizes")
     target = put(tmp_path, "before", f"out{suffix}")

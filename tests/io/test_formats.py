@@ -157,15 +157,6 @@ def test_zstandard_without_its_package(tmp_path, monkeypatch):
 # --- damage and names ---
 
 
-@pytest.mark.parametrize("cut", [0.3, 0.9, 0.999])
-def test_cut_off_arrow_files(tmp_path, cut):
-    write(path := tmp_path / "x.arrow", every_type())
-    data = path.read_bytes()
-    path.write_bytes(data[: int(len(data) * cut)])
-    with pytest.raises(ValueError, match=r"is no whole Arrow file .*; copy or export it again$"):
-        read(path)
-
-
 def test_other_files_that_are_named_arrow(tmp_path):
     stream = io.BytesIO()
     every_type().write_ipc_stream(stream)

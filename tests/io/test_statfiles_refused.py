@@ -10,7 +10,6 @@ import pytest
 
 from cases import each
 from command import HANGING, contents, put
-from full_disk import LIMITED
 from sdckit.io.atomic import check_target
 from sdckit.io.files import check_format, read, write
 from sdckit.io.statfiles import dates
@@ -96,18 +95,6 @@ def test_other_files_do_not_load_pyreadstat(tmp_path):
         "assert not any(m.startswith(('pyreadstat', 'sdckit.io.stat')) for m in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=HANGING)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, suffix):
-    pytest.importorskip("resource", reason="this system has no limit on file sizes")
-    target = put(tmp_path, f"out{suffix}", "before")
-    command = [sys.executable, "-c", LIMITED, str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANGING)
-    assert done.stdout.startswith(f"could not write '{target}': file too large; raise the limit")
-    assert (done.stdout.count("\n"), done.stderr) == (1, "")
-    assert contents(tmp_path) == {target.name: b"before"}
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
+from cases import each
 from sdckit.io.files import check_format, read, write
 
 SUFFIXES = [".dta", ".sav", ".zsav", ".xpt"]
@@ -19,6 +20,8 @@ WRITTEN = {
     "duration": [timedelta(hours=30), None, timedelta(0)],
     "decimal": [Decimal("1.50"), None, Decimal("-2.25")],
     "datetime": [NOON, None, NOON],
+    "old date": [date(1890, 5, 6), None, date(2020, 2, 29)],
+    "fraction of a second": [NOON.replace(microsecond=250_000), None, None],
 }
 REFUSED = {
     "null": pl.Series("x", [None] * 3),
@@ -33,34 +36,36 @@ REFUSED = {
 
 
 def read_back(folder, suffix, column):
-    path = folder / f"file{suffix}"
-    write(path, pl.DataFrame([column, pl.Series("y", ["a", "b", "c"])]))
-    return read(path).frame["x"]
+    path, texts = folder / f"file{suffix}", ["日本", "", "a, b"]
+    write(path, pl.DataFrame([column, pl.Series("y", texts)]), overwrite=True)
+    found = read(path).frame
+    assert found["y"].to_list() == texts
+    return found["x"]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("kind", INTEGERS, ids=str)
+@each("suffix", SUFFIXES)
+@each("kind", INTEGERS)
 def test_integers_of_every_width_are_read_back(tmp_path, suffix, kind):
     low, high = (pl.select(end(kind)).item() for end in (lambda k: k.min(), lambda k: k.max()))
     cells = [max(low, -(2**53) + 1), None, min(high, 2**53 - 1)]
     assert read_back(tmp_path, suffix, pl.Series("x", cells, kind)).to_list() == cells
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("name", WRITTEN)
+@each("suffix", SUFFIXES)
+@each("name", WRITTEN)
 def test_other_columns_of_numbers_and_times_are_read_back(tmp_path, suffix, name):
     found = read_back(tmp_path, suffix, pl.Series("x", WRITTEN[name]))
     assert found.to_list() == WRITTEN[name]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@each("suffix", SUFFIXES)
 def test_times_with_a_zone_are_written_as_the_clock_showed(tmp_path, suffix):
     zoned = pl.Series("x", [NOON.replace(tzinfo=UTC)] * 3)
     assert read_back(tmp_path, suffix, zoned).to_list() == [NOON] * 3
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("name", REFUSED)
+@each("suffix", SUFFIXES)
+@each("name", REFUSED)
 def test_what_has_no_place_is_one_line(tmp_path, suffix, name):
     with pytest.raises(ValueError, match=r"^column 'x' (of type|has integers beyond).*; ") as caught:
         read_back(tmp_path, suffix, REFUSED[name])
@@ -68,7 +73,7 @@ def test_what_has_no_place_is_one_line(tmp_path, suffix, name):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@each("suffix", SUFFIXES)
 def test_types_without_a_place_are_refused_before_any_work(suffix):
     with pytest.raises(ValueError, match=r"^column 'x' of type List\(Int64\) has no place in 'a\."):
         check_format(f"a{suffix}", pl.DataFrame([REFUSED["list"]]))

@@ -31,7 +31,8 @@ JOB = {
     "scenario": [{"name": "press", "known": ["turnover", "sector"], "max_risk": {"linkage": 0.6}}],
     "search": {
         "max_risk": {"linkage": 0.6, "linkage_sure": 0.2},
-        "grid": {"mdav": {"k": "3:9"}, "noise": {"percent": [10, 20]}},
+        "grid": {"mdav": {"k": "7:9"}, "noise": {"percent": [10, 20]}},
+        "replications": 2,
         "workers": 1,
     },
     "output": {"output": "out.csv", "numbered": "nr", "report": "r.html"},

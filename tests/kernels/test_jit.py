@@ -133,17 +133,17 @@ from sdckit.kernels import candidates, draws, ranks
 from sdckit.kernels.mdav import groups
 
 rng = np.random.default_rng(1)
-x, y, ranks.SMALL = rng.normal(size=200), np.round(rng.normal(size=200), 1), 0
+x, y, ranks.SMALL = rng.normal(size=100), np.round(rng.normal(size=100), 1), 0
 found = [*ranks.average_distance(ranks.OrderedColumn(x), y)]
 for sums in ranks.ColumnStack(x[None]).distances(ranks.ColumnStack(y[None]), "expected")[1:]:
     found += sums.tolist()
-points, facts = groups.mdav_points(rng.normal(size=(60, 3))), candidates.no_facts(60)
+points, facts = groups.mdav_points(rng.normal(size=(40, 3))), candidates.no_facts(40)
 for groups.SMALL in (100, 0):
     found += groups.mdav_groups(points, 3, points).tolist()
 gaps = np.where(rng.random(points.shape) < 0.1, np.nan, points)
 found += groups.mdav_groups(gaps, 3, gaps).tolist()
 for target in (points, gaps):
-    counts = candidates.count_closer(target, points + 0.3, np.arange(60), (facts, facts), 1e-9, 3)
+    counts = candidates.count_closer(target, points + 0.3, np.arange(40), (facts, facts), 1e-9, 3)
     found += counts.ravel().tolist()
 found += draws.normals(np.random.default_rng(3), (40,)).tolist()
 print(found)

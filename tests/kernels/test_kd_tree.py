@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from cases import each
 from maskings import fails
-from sdckit.kernels import trees
+from sdckit.kernels import candidates, trees
+from sdckit.kernels.candidates import Targets, no_facts
 
 TOLERANCE = 1e-9
 
@@ -45,39 +46,30 @@ def slow_beaten(points, queries, truth, places):
 
 
 def check_tree(points):
-    tree = trees.build(points)
-    assert sorted(tree.rows) == list(range(len(points)))
-    assert np.array_equal(tree.points, points[tree.rows])
-    sizes = tree.starts[:, 1] - tree.starts[:, 0]
-    leaves = np.flatnonzero(tree.axis < 0)
-    assert len(tree.leaves) == leaves.size
-    assert sizes[leaves].sum() == len(points)
-    assert sizes[leaves].max() <= trees.WIDTH
-    for node, (first, last) in enumerate(tree.starts):
-        inside = tree.points[first:last]
-        assert np.array_equal(tree.low[node], inside.min(0))
-        assert np.array_equal(tree.high[node], inside.max(0))
-        if node not in leaves:
-            axis, (middle, end) = tree.axis[node], tree.starts[2 * node + 2]
-            assert (first, middle, last) == (tree.starts[2 * node + 1, 0], tree.starts[2 * node + 1, 1], end)
-            assert (tree.points[first:middle, axis] <= tree.cut[node]).all()
-            assert (tree.points[middle:last, axis] >= tree.cut[node]).all()
-    for leaf, node in enumerate(leaves):
-        first, last = tree.starts[node]
-        assert np.array_equal(tree.leaves[leaf, :, : last - first], tree.points[first:last].T)
-        assert np.isnan(tree.leaves[leaf, :, last - first :]).all()
-        assert (tree.leaf[first:last] == leaf).all()
+    grown = Targets(points, no_facts(len(points))).forest
+    assert sorted(grown.rows) == list(range(len(points)))
+    nodes, p = grown.low.shape
+    for node, (first, last) in enumerate(grown.starts):
+        inside = points[grown.rows[first:last]]
+        assert np.array_equal(grown.low[node], inside.min(0))
+        assert np.array_equal(grown.high[node], inside.max(0))
+        if 2 * node + 2 < nodes:
+            middle = grown.starts[2 * node + 2, 0]
+            assert grown.starts[2 * node + 1 : 2 * node + 3].tolist() == [[first, middle], [middle, last]]
+            parted = inside[:, grown.axis[node]]
+            assert np.isnan(grown.cut[node]) or (
+                parted[: middle - first].max() <= grown.cut[node] <= parted[middle - first :].min()
+            )
+        else:
+            assert 0 < last - first <= trees.WIDTH
+            assert np.array_equal(grown.columns[first * p : last * p].reshape(p, -1), inside.T)
+            assert (grown.leaf[first:last] == node).all()
 
 
 @each("kind", KINDS)
 @each(("n", "p"), [(1, 1), (2, 3), (63, 2), (64, 2), (65, 1), (129, 4), (3001, 13)])
 def test_a_tree_holds_every_record_once_in_boxes_that_fit(kind, n, p):
     check_tree(points_of(kind, n, p))
-
-
-def test_large_trees_grow_in_branches():
-    rng = np.random.default_rng(0)
-    check_tree(rng.integers(0, 9, (2 * trees.PART + 1, 3)).astype(float))
 
 
 def asked(kind, n, p, seed=0):
@@ -94,8 +86,8 @@ def asked(kind, n, p, seed=0):
 
 
 def check_beaten(points, queries, truth, places, sample=slice(None)):
-    tree = trees.build(points)
-    found = trees.count_closer(tree, queries, truth, TOLERANCE, places)
+    facts = no_facts(len(points))
+    found = candidates.count_closer(points, queries, truth, (facts, facts), TOLERANCE, places)
     expected = slow_beaten(points, queries[sample], truth[sample], places)
     assert np.array_equal(found[:, sample], expected)
 
@@ -129,8 +121,8 @@ def test_the_check_sees_a_search_that_leaves_branches_out(monkeypatch):
         closer, tied = beaten(*arguments)
         return np.array([closer, np.minimum(tied, 1)])
 
-    beaten = trees.count_closer
+    beaten = candidates.count_closer
     arguments = (*asked("duplicates", 300, 2, seed=1), 1)
     check_beaten(*arguments)
-    monkeypatch.setattr(trees, "count_closer", short_sighted)
+    monkeypatch.setattr(candidates, "count_closer", short_sighted)
     assert fails(check_beaten, *arguments)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from cases import each
-from columns import SHAPES, N, column
-from rank_checks import assert_order, assert_sums
+from columns import SHAPES, N, assert_order, assert_sums, column
 from sdckit.kernels import ranks
 from sdckit.kernels.ranks import (
     RULES,

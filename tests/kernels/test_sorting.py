@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rank_checks import assert_order
+from columns import assert_order
 from sdckit.kernels import ranks
 from sdckit.kernels.ranks import OrderedColumn
 

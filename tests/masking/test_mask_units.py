@@ -11,7 +11,8 @@ from calls import called
 from cases import each
 from sdckit.core.cells import number_values
 from sdckit.masking.disclosure import Disclosure
-from sdckit.masking.mask_table import constant_within, merge_dominated, unit_values
+from sdckit.masking.mask_table import constant_within, merge_dominated
+from sdckit.masking.microaggregation import unit_values
 from sdckit.metrics.pair import pair_by_row
 from sdckit.risk.units import row_shares
 

@@ -37,18 +37,6 @@ def check_means(before, after, share):
     assert (moved < 5 * share / math.sqrt(len(before))).all()
 
 
-def check_relations(before, after):
-    """The third column is the sum of the first two, before and after."""
-    scale = np.abs(after).max()
-    assert np.allclose(before[:, 0] + before[:, 1], before[:, 2])
-    assert np.abs(after[:, 0] + after[:, 1] - after[:, 2]).max() < 1e-9 * scale
-
-
-def check_correlations(before, after):
-    gap = np.corrcoef(after, rowvar=False) - np.corrcoef(before, rowvar=False)
-    assert np.abs(gap).max() < 6 / math.sqrt(len(before))
-
-
 METHODS = {"noise": noise, "correlated_noise": correlated_noise}
 
 
@@ -86,21 +74,12 @@ def test_noise_scales_linearly_under_one_seed(method, rows, percent, seed):
     assert (two - values)[seen] == pytest.approx(2 * (one - values)[seen], abs=1e-12 * (size + 1), rel=1e-9)
 
 
-def test_correlated_noise_keeps_exact_relations_and_correlations():
+def test_correlated_noise_raises_all_variances_and_covariances_by_one_factor():
     values = people(20_000)
-    assert np.linalg.matrix_rank(np.corrcoef(values, rowvar=False), tol=1e-8) == 3
     masked = correlated_noise(values, percent=80, rng=generator(2))
-    check_relations(values, masked)
-    check_correlations(values, masked)
     size = np.outer(values.std(0), values.std(0))
     grown = np.cov(masked, rowvar=False) / size
     assert grown == pytest.approx((1 + 0.8**2) * np.cov(values, rowvar=False) / size, abs=0.06)
-
-
-def test_correlated_noise_keeps_the_relations_of_census(census):
-    names = ["PEARNVAL", "POTHVAL", "PTOTVAL"]
-    values = census.select(names).to_numpy()
-    check_relations(values, correlated_noise(values, percent=100, rng=generator(3)))
 
 
 @given(st.integers(3, 40), st.integers(1, 5), st.integers(0, 2**32))
@@ -135,13 +114,9 @@ def test_the_checks_of_noise_refuse_broken_methods():
     values = people(20_000)
     good = correlated_noise(values, percent=50, rng=generator(1))
     variance = correlated_noise(values, percent=50, scale="variance", rng=generator(1))
-    independent = noise(values, percent=50, rng=generator(1))
     assert fails(check_spread, values, variance, 0.5)
     assert fails(check_spread, values, values + generator(1).normal(0, 0.5, values.shape), 0.5)
     assert fails(check_means, values, good + np.std(values, axis=0) / 10, 0.5)
-    assert fails(check_relations, values, independent)
-    assert fails(check_correlations, values, independent)
-    assert not fails(check_correlations, values, good)
 
 
 # --- the call: numbers out of range ---

@@ -259,19 +259,6 @@ def test_metrics_without_pairs_do_not_see_the_order_of_rows():
     assert {"brmae", "linkage"} <= set(paired.summary["metric"]) - set(measured)
 
 
-def test_named_metrics_are_left_out_by_name_where_rows_are_not_paired():
-    result = sdc.evaluate(
-        data(), data(seed=5), made_by=sdc.Method(paired=False), metrics=["brmae", "ks", "dbrl"]
-    )
-    assert result.summary["metric"].to_list() == ["ks"]
-    assert result.notes[0] == "left out because rows are not paired: brmae, dbrl"
-    assert sdc.evaluate(data(), data(seed=5), made_by=sdc.Method(paired=False), metrics="ks").notes == ()
-    message = one_line(
-        sdc.evaluate, data(), data(seed=5), metrics=["brmae", "dbrl"], made_by=sdc.Method(paired=False)
-    )
-    assert message.startswith("brmae, dbrl need paired rows and these are not; ")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", UNPAIRED)
 def test_a_sweep_measures_unpaired_rows_by_what_makes_sense(name):
@@ -350,11 +337,6 @@ def test_notes_name_their_stratum():
     assert notes_of(table, "rank_swap", by="region", tails=0.05) == [f"{sentence} (strata: 'small')"]
     assert notes_of(table.filter(region="small").drop("region"), "rank_swap", tails=0.05) == [sentence]
     assert notes_of(table.drop("region"), "rank_swap", tails=0.05) == []
-
-
-def test_a_note_says_that_medians_are_original_values():
-    assert "original" in notes_of(frame(), "mdav", aggregate="median")[0]
-    assert notes_of(frame(), "mdav") == []
 
 
 def test_masked_cells_that_fall_on_a_missing_code_are_counted():

@@ -16,7 +16,6 @@ import naive_masking_shuffles as slow
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.masking.swapping import (
-    SwapParameters,
     drawn_moves,
     largest_move,
     p_distribution_swap,
@@ -187,10 +186,3 @@ def test_drawn_moves_are_normal_and_know_no_bound():
     drawn = drawn_moves(n, p, generator(7))
     assert drawn.min() == 0
     assert drawn.mean() == pytest.approx(0.5833 * n * p, rel=0.01)  # of |N(1/2, 1/2)|
-
-
-@pytest.mark.parametrize(
-    ("n", "tails", "levelled"), [(100, 0.07, 6), (100, 0.071, 7), (10, 0.0, 0), (7, 1 / 7, 0)]
-)
-def test_a_rounding_error_adds_no_value_to_a_tail(n, tails, levelled):
-    assert SwapParameters(0.1, tails).window(n)[0] == levelled

@@ -12,7 +12,7 @@ import naive_risk
 import sdckit as sdc
 from linkages import ATTACKS, DIRECTIONS, NAN, all_values, score, tied_file, tied_files, with_holes
 from maskings import fails
-from sdckit.kernels import trees
+from sdckit.kernels.candidates import Targets
 from sdckit.metrics.pair import pair_of
 from sdckit.risk import literature
 from sdckit.risk.facts import facts_of
@@ -98,8 +98,8 @@ def test_the_check_sees_the_first_of_equals_credited(monkeypatch):
         closer, tied = beaten(*arguments)
         return np.array([closer, np.minimum(tied, 1)])
 
-    beaten = trees.count_closer
-    monkeypatch.setattr(trees, "count_closer", greedy)
+    beaten = Targets.count_closer
+    monkeypatch.setattr(Targets, "count_closer", greedy)
     assert fails(check_twin, "dbrl", *tied_file(3), DIRECTIONS[0], 1)
 
 

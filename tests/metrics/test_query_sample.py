@@ -79,8 +79,8 @@ def check_credits(full, part, queries):
 @each("missing", [0.0, 0.1])
 @each("method", MASKINGS)
 def test_every_sampled_record_has_the_credit_of_the_full_measurement(method, missing, known):
-    full = masked_pair(method, 400, missing=missing, known=known)
-    part = masked_pair(method, 400, missing=missing, known=known, sample=QuerySample(40))
+    full = masked_pair(method, 240, missing=missing, known=known)
+    part = masked_pair(method, 240, missing=missing, known=known, sample=QuerySample(40))
     pairs = list(zip(applicable_attacks(full, "both"), applicable_attacks(part, "both"), strict=True))
     pairs += [
         (attack_result(full, name, options), attack_result(part, name, options))

@@ -48,10 +48,6 @@ def noted(method="noise", table=TABLE, **options):
 # which columns
 
 
-def test_no_rules_are_none():
-    assert edits(None) is None
-
-
 def test_rules_on_masked_columns_are_known_to_intruders():
     found = edits(["total = a + b", "a <= 9*year"])
     assert found.rules.columns == ("total", "a", "b", "year")
@@ -138,12 +134,6 @@ def test_named_columns():
         named_columns("totl = a + b", table)
     with pytest.raises(TypeError, match="column 'id' is not numeric but text"):
         named_columns("id >= 0", table)
-
-
-@pytest.mark.parametrize("given", [3, {"a": 1}, [3], [None]])
-def test_what_is_no_rule_is_refused(given):
-    with pytest.raises(TypeError, match="rule"):
-        edits(given)
 
 
 # repair

@@ -1,5 +1,7 @@
 """Masked records made to satisfy edit rules: exactly, with the smallest change, and nothing else."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -30,6 +32,20 @@ SETS = {  # in words, and for the slow twin
     "double": (["A = 2*B - C", "A >= 0"], [((1, -2, 1), True, 0), POSITIVE[0]]),
     "parity": (["2*A = B + C", "A >= 0"], [((2, -1, -1), True, 0), POSITIVE[0]]),
 }
+WITHIN = {  # rules with a tolerance
+    "one column": (["A = 2 +- 1"], [((1, 0, 0), True, 2, 1)]),
+    "sum within": (["A = B + C +- 2"], [((1, -1, -1), True, 0, 2)]),
+    "between grid points": (["A = B - C + 1 +- 1.5"], [((1, -1, 1), True, 1, Fraction(3, 2))]),
+    "linked sums": (
+        ["A = B + C +- 1", "B = 2*C +- 2", "A <= 4"],
+        [((1, -1, -1), True, 0, 1), ((0, 1, -2), True, 0, 2), ((1, 0, 0), False, 4)],
+    ),
+    "with an exact sum": (
+        ["A = B + C +- 1", "A = C + 2"],
+        [((1, -1, -1), True, 0, 1), ((1, 0, -1), True, 2)],
+    ),
+    "factors": (["2*A = B + C +- 0.5", "A >= 0"], [((2, -1, -1), True, 0, Fraction(1, 2)), POSITIVE[0]]),
+}
 cells = st.integers(-4, 6)
 tables = st.lists(st.tuples(cells, cells, cells), min_size=2, max_size=5).map(
     lambda rows: np.array(rows, float)
@@ -38,7 +54,8 @@ frees = st.tuples(st.booleans(), st.booleans(), st.booleans()).filter(any)
 
 
 def rules_named(name):
-    return rules_of(SETS[name][0], NAMES, np.zeros((0, 3))), SETS[name][1]
+    texts, listed = (SETS | WITHIN)[name]
+    return rules_of(texts, NAMES, np.zeros((0, 3))), listed
 
 
 # --- worked examples ---
@@ -133,7 +150,7 @@ def test_no_grid_point_is_nearer(name, table):
     check_repair(*rules_named(name), table)
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", [*SETS, *WITHIN])
 @given(table=tables, free=frees)
 @settings(max_examples=12)
 def test_no_grid_point_is_nearer_where_columns_stay(name, table, free):
@@ -187,6 +204,8 @@ def test_the_check_sees_a_wrong_repair(change, monkeypatch):
     check_repair(rules, listed, table)
     monkeypatch.setattr(Broken, "change", staticmethod(change))
     assert fails(check_repair, Broken(rules.columns, rules.rules), listed, table)
+    within = rules_named("sum within")[1]
+    assert fails(check_repair, rules_named("sum")[0], within, table)  # nearer than a tolerance asks for
 
 
 def test_the_check_sees_the_dearest_column_first(monkeypatch):
@@ -213,7 +232,7 @@ def test_plain_arithmetic_and_the_programme_agree(table):
         assert naive.cost(before, one, spread) == pytest.approx(naive.cost(before, other, spread))
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", [*SETS, "linked sums"])
 @given(table=tables, free=frees)
 @settings(max_examples=4)
 def test_the_programme_finds_the_nearest_point_by_itself(name, table, free):
@@ -260,7 +279,7 @@ def test_overlapping_sums_of_many_records():
 # --- not rounded ---
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", [*SETS, *WITHIN])
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=15)
 def test_unrounded_records_satisfy_the_rules(name, seed):

@@ -307,6 +307,7 @@ def dialect_of(section: Mapping[str, Any]) -> Dialect:
         str(section.get("encoding", "utf-8")),
         missing=tuple(str(code) for code in section.get("na", ())),
         table=section.get("table"),
+        escape_formulas=bool(section.get("escape_formulas", False)),
     )
 
 

@@ -121,11 +121,6 @@ def as_text(column: nw.Series[Any]) -> nw.Series[Any]:
     return texts.zip_with(~missing, none)
 
 
-def all_whole(values: Floats) -> bool:
-    """Return True if all values are whole numbers."""
-    return bool((values == np.floor(values)).all())
-
-
 def have_same_digits(values: Floats, least: int) -> bool:
     """Return True if all numbers have the same number of digits, at least `least`, and are 50 or more."""
     low, high = values.min(), values.max()

@@ -233,13 +233,6 @@ def require_no_bad_weights(count: int, name: str) -> None:
         )
 
 
-def require_some_known(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that an intruder knows; raise ValueError if there is none."""
-    if not names:
-        raise ValueError("known names no column; name what the intruder knows, or leave known= out")
-    return names
-
-
 def checked_unit(names: Sequence[str]) -> str | None:
     """Return the name of the one column of units, None without one; raise ValueError for several."""
     if len(names) > 1:
@@ -289,15 +282,6 @@ def require_unique_keys(found: int, total: int, name: str, file: str) -> None:
         again = total - found
         raise ValueError(
             f"key {name!r} repeats in {again} {plural(again, 'record')} of the {file} data; use a unique key"
-        )
-
-
-def require_group_size(n: int, needed: int, *, what: str, method: str, parameter: str) -> None:
-    """Raise ValueError if there are fewer records (`n`) than the group size of the method (`needed`)."""
-    if n < needed:
-        remedy = f"lower {parameter}" + (" or merge strata" if what.startswith("stratum") else "")
-        raise ValueError(
-            f"{what} has {n} {plural(n, 'record')}, fewer than {parameter} = {needed} of {method}; {remedy}"
         )
 
 

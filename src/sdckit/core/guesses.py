@@ -259,7 +259,7 @@ def _guess_numbers(column: nw.Series[Any], name: str, na: Iterable[float]) -> Gu
     if not seen.size:
         return Guess("variable", "no cell has a value")
     few = seen if seen.size <= SAMPLE else seen[cells.sample_rows(seen.size, SAMPLE)]
-    whole = cells.all_whole(few) and cells.all_whole(seen)
+    whole = all((part == np.floor(part)).all() for part in (few, seen))
     weight = _guess_weights(seen, name, complete=seen.size == values.size)
     coded = "; the negative ones look like missing codes" if _has_missing_codes(seen) else ""
     if not whole:

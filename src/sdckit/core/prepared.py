@@ -83,7 +83,8 @@ class PreparedTable:
         if warn and columns is None and table.frame is not None:
             warn_of_masked_weights(found.variables)
         made = cls(found, values, weights=weight_values(table, weights), table=table, codes=codes)
-        return made.with_recoded_columns()
+        made.recoded  # noqa: B018 - a recoding that does not fit is refused at once
+        return made
 
     @property
     def kind(self) -> str:
@@ -115,11 +116,6 @@ class PreparedTable:
         if self.roles.recode and self.table is None:
             raise ValueError("the prepared data have no table to recode; prepare the table anew")
         return recode_columns(self.table, self.roles.recode, self.roles.na) if self.table else {}
-
-    def with_recoded_columns(self) -> Self:
-        """Return the data after recoding columns, so that a recoding that does not fit is refused at once."""
-        self.recoded  # noqa: B018 - cached
-        return self
 
     def published_column(self, name: str) -> nw.Series[Any]:
         """Return a column that is not masked as it is published: recoded where that is asked for."""

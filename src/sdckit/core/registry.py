@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from sdckit.core.checks import (
-    MISSING,
-    NotApplicable,
-    as_number,
-    checked_missing_rule,
-    one_of,
-    quoted,
-    require_known,
-    require_known_strata,
-)
+from sdckit.core import checks
 from sdckit.core.notebook import ShownRecords
 from sdckit.kernels.sums import powers_of_two, spread_of_sums
 
@@ -191,14 +182,14 @@ class Parameter:
         return self.kind in (int, float)
 
 
-MISSING_RULE = Parameter("missing", str, "pairwise", "what a missing cell counts", choices=MISSING)
+MISSING_RULE = Parameter("missing", str, "pairwise", "what a missing cell counts", choices=checks.MISSING)
 
 
 def parameter_value(parameter: Parameter, value: Any) -> Any:
     """Return `value` in the type of the parameter; raise ValueError for a wrong type, range or choice."""
     name, kind = parameter.name, parameter.kind
     if parameter.choices:
-        return one_of(name, value, parameter.choices)
+        return checks.one_of(name, value, parameter.choices)
     if kind is tuple:
         return _column_names(name, value)
     if kind is dict:
@@ -206,7 +197,7 @@ def parameter_value(parameter: Parameter, value: Any) -> Any:
         return {
             column: parameter_value(single, number) for column, number in numbers_by_name(name, value).items()
         }
-    number = as_number(value)
+    number = checks.as_number(value)
     if number is None or (kind is int and not float(number).is_integer()):
         wanted = "a whole number" if kind is int else "a number"
         raise ValueError(f"{name} is {value!r}; give {wanted}{range_text(parameter)}")
@@ -233,15 +224,16 @@ def numbers_by_name(what: str, value: Any) -> dict[str, Any]:
         found = {name.strip(): number.strip() for name, _, number in pairs}
         value = found if len(found) == len(pairs) and "" not in found and (found or not value) else value
     if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is {quoted(value)}; give a number for each name, such as a:2,b:0.5")  # noqa: TRY004
+        raise ValueError(f"{what} is {checks.quoted(value)}; give a number for each name, such as a:2,b:0.5")  # noqa: TRY004
     return {str(name): number for name, number in value.items()}
 
 
 def range_text(parameter: Parameter) -> str:
     """Return the range of a parameter as text, such as " from 0 to 1"; empty without a lower bound."""
-    if parameter.low is not None and parameter.high is not None:
-        return f" from {parameter.low:g} to {parameter.high:g}"
-    return f" of at least {parameter.low:g}" if parameter.low is not None else ""
+    if parameter.low is None:
+        return ""
+    high = parameter.high
+    return f" of at least {parameter.low:g}" if high is None else f" from {parameter.low:g} to {high:g}"
 
 
 METRICS: dict[str, Metric] = ShownRecords("name", "title", "range_text", "status", "summary")
@@ -254,8 +246,35 @@ Function = TypeVar("Function", bound="Callable[..., object]")
 Record = TypeVar("Record", "Metric", "Method")
 
 
-@dataclass(frozen=True)
-class Metric:
+@dataclass(frozen=True, kw_only=True)
+class Registered:
+    """What the records of metrics and of methods have in common."""
+
+    name: str
+    title: str
+    function: Callable[..., Any]
+    reference: str
+    parameters: tuple[Parameter, ...] = ()
+    random: bool = False  # takes `rng`; of metrics, for options that draw
+    default: bool = False
+    experimental: bool = False
+    extra: str | None = None
+    place: int = LAST  # position in lists, the smallest first
+    colour: str | None = None  # a name of `report.charts`
+
+    @property
+    def status(self) -> str:
+        """When it is computed or tried: "default", "on request" or "experimental"."""
+        return "experimental" if self.experimental else "default" if self.default else "on request"
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring of its function."""
+        return first_line(self.function)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Registered):
     """Properties of one metric, comparing an original with a masked file; filed by `@metric`.
 
     `score` computes the metric from a `metrics.pair.Pair` and returns a `metrics.score.Score`; `function` is
@@ -274,21 +293,13 @@ class Metric:
     if one record dominates the value of variable j, which is then not published.
     """
 
-    name: str
-    title: str
     family: Literal["loss", "risk"]
     bounds: tuple[float, float]
     best: float
     needs: str
     score: Callable[..., Any]
     explain: Callable[[Any], str]
-    function: Callable[..., float]
-    reference: str
-    parameters: tuple[Parameter, ...] = ()
-    random: bool = False  # takes `rng`, for options that draw
-    fixed_options: dict[str, Any] = field(
-        default_factory=dict
-    )  # options that the name fixes, see `with_fixed_options`
+    fixed_options: dict[str, Any] = field(default_factory=dict)  # by the name, see `with_fixed_options`
     by_variable: bool = True  # False where only the file as a whole has a value
     records: int = 2  # fewest that the metric needs
     variables: int = 1  # fewest that the metric needs
@@ -297,12 +308,8 @@ class Metric:
     default: bool = True
     default_unpaired: bool = False
     role: Literal["untouched", "confidential", "unit", "estimates"] | None = None
-    experimental: bool = False
-    extra: str | None = None
     aliases: tuple[str, ...] = ()  # earlier names, which callers may still use
-    place: int = LAST  # position in lists, the smallest first
     shown: Shown = "table"
-    colour: str | None = None  # a name of `report.charts`
     in_paper: bool = False
     any_data: bool = False
     in_blocks: bool = False  # engines have it: from blocks of rows, or, of a risk, from all rows in memory
@@ -322,21 +329,11 @@ class Metric:
         return self.bounds[1] != float("inf")
 
     @property
-    def status(self) -> str:
-        """When the metric is computed: "default", "on request" or "experimental"."""
-        return "experimental" if self.experimental else "default" if self.default else "on request"
-
-    @property
     def range_text(self) -> str:
         """Range of possible values as text, such as "0 to 1" or "0 and up"."""
         if not self.bounded:
             return "0 and up"
         return "0 to 1" if self.best == 0 else "0 to 1, 1 is best"
-
-    @property
-    def summary(self) -> str:
-        """First line of the docstring of the metric's function."""
-        return first_line(self.function)
 
     @cached_property
     def open_options(self) -> frozenset[str]:
@@ -347,15 +344,8 @@ class Metric:
         """Return the metric under another name with some of its options fixed to given values."""
         left = tuple(parameter for parameter in self.parameters if parameter.name not in options)
         score = partial(self.score, **options)
-        return replace(
-            self,
-            name=name,
-            score=score,
-            parameters=left,
-            fixed_options=options,
-            bounded_by_method=False,
-            untied_level=None,
-        )
+        found = replace(self, name=name, score=score, parameters=left, fixed_options=options)
+        return replace(found, bounded_by_method=False, untied_level=None)
 
     def score_with(self, pair: object, options: Mapping[str, Any], **details: bool) -> Any:
         """Return the score of a pair of files, with those of the options that this metric takes."""
@@ -367,8 +357,8 @@ class Metric:
         return self.score(pair, **given, **details)
 
 
-@dataclass(frozen=True)
-class Method:
+@dataclass(frozen=True, kw_only=True)
+class Method(Registered):
     """Properties of one masking method; its function maps an n x p matrix to one of the same shape.
 
     NaN cells are missing. Random methods also take `rng`. `basis(values)` computes what depends on the
@@ -380,8 +370,8 @@ class Method:
     ranks, for all columns or for each, where the method publishes one: an intruder knows it.
     `half_width(options, values)` is the largest change of a value in each column, where there is one.
     `one_by_one(options)` is True if each column is masked by itself, whatever the others hold; None: never.
-    `law(options, values)` is the method's own law of complete values, where it has a closed form; None for
-    parameters that change nothing.
+    `law(options, values)` is the method's own law of complete values, where it has a closed form, for
+    parameters that change something; None where the values allow none.
     `largest_linkage(options)` is an upper bound of the share of records that any linkage finds in complete
     data, if the intruder knows no other columns. `release_notes(values, options)` returns sentences to
     publish with a release. `groups`, `window`, `half_width` and `release_notes` get the options as the
@@ -393,14 +383,8 @@ class Method:
     records again. `in_blocks` says how files that do not fit into memory are masked; None: they are not.
     """
 
-    name: str
-    title: str
-    function: Callable[..., Any]
-    reference: str
     keeps: tuple[str, ...]
-    parameters: tuple[Parameter, ...] = ()
     basis: Callable[[Any], Any] | None = None
-    random: bool = False
     group_size: str | None = None
     records: Callable[[dict[str, Any], int], int] | None = None
     groups: Callable[..., Any] | None = None
@@ -413,26 +397,11 @@ class Method:
     release_notes: Callable[[Any, dict[str, Any]], list[str]] | None = None
     paired: bool = True
     paired_by: str | None = None
-    default: bool = False
-    experimental: bool = False
-    extra: str | None = None
-    place: int = LAST  # position in lists, the smallest first
-    colour: str | None = None  # a name of `report.charts`
     in_blocks: InBlocks | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to find the method again, for pickles: by its function, whose module files it."""
         return _method_of, (self.function,)
-
-    @property
-    def summary(self) -> str:
-        """First line of the docstring of the method's function."""
-        return first_line(self.function)
-
-    @property
-    def status(self) -> str:
-        """When the method is tried: "default", "on request" or "experimental"."""
-        return "experimental" if self.experimental else "default" if self.default else "on request"
 
     def keeps_pairing(self, options: dict[str, Any]) -> bool:
         """Return True if, with these options, each masked row stands for the original record in its place."""
@@ -559,7 +528,7 @@ def method_named(name: object) -> Method:
 
     The package `masking` registers all of them.
     """
-    return METHODS[one_of("method", name, METHODS)]
+    return METHODS[checks.one_of("method", name, METHODS)]
 
 
 def metrics_named(names: str | Iterable[str] | None) -> list[Metric]:
@@ -595,32 +564,28 @@ def metrics_for_rows(names: str | Iterable[str] | None, *, paired: bool) -> tupl
 def _metric_named(name: object) -> Metric:
     """Return the metric of a name such as "brmae" or "brmae:ties=first", its options checked and fixed."""
     plain, *options = name.split(":") if isinstance(name, str) else ("",)
-    metric = METRICS[one_of("metric", plain if plain in METRICS else name, METRICS)]
+    metric = METRICS[checks.one_of("metric", plain if plain in METRICS else name, METRICS)]
     if not options:
         return metric
     known = {parameter.name: parameter for parameter in metric.parameters}
     fixed = {}
     for option in options:
         word, _, value = (part.strip() for part in option.partition("="))
-        one_of(f"option of {metric.name}", word, known)
+        checks.one_of(f"option of {metric.name}", word, known)
         if word in fixed:
             raise ValueError(f"metric {name!r} sets {word!r} twice; set it once")
         fixed[word] = parameter_value(known[word], value)
-    checked_missing_rule(fixed.get("missing", "pairwise"), bounded=metric.bounded, name=metric.name)
+    checks.checked_missing_rule(fixed.get("missing", "pairwise"), bounded=metric.bounded, name=metric.name)
     return metric.with_fixed_options(str(name), fixed)
 
 
 def require_size(name: str, records: int, variables: int) -> None:
     """Raise NotApplicable if there are fewer records or variables than the named metric needs."""
-    needs = METRICS[name]
-    for what, needed, found in (
-        ("records", needs.records, records),
-        ("variables", needs.variables, variables),
-    ):
+    for what, found in (("records", records), ("variables", variables)):
+        needed = getattr(METRICS[name], what)
         if found < needed:
-            raise NotApplicable(
-                f"{name} needs at least {needed} {what} and the data have {found}; use another metric"
-            )
+            fact = f"{name} needs at least {needed} {what} and the data have {found}"
+            raise checks.NotApplicable(f"{fact}; use another metric")
 
 
 def check_parameters(method: Method, given: Mapping[str, Any]) -> None:
@@ -646,11 +611,11 @@ def parameters_of(method: Method, given: dict[str, Any]) -> dict[str, Any]:
 
 def parameter_named(method: Method, name: str) -> Parameter:
     """Return the parameter of a method by name; raise ValueError if the method has none such."""
-    for parameter in method.parameters:
-        if parameter.name == name:
-            return parameter
-    choices = ", ".join(parameter.name for parameter in method.parameters) or "none"
-    raise ValueError(f"method {method.name!r} has no parameter {name!r}; choose from: {choices}")
+    known = {parameter.name: parameter for parameter in method.parameters}
+    if name not in known:
+        choices = ", ".join(known) or "none"
+        raise ValueError(f"method {method.name!r} has no parameter {name!r}; choose from: {choices}")
+    return known[name]
 
 
 def parameters_with_strata(method: Method, given: Mapping[str, Any], *, grouped: bool) -> dict[str, Any]:
@@ -669,9 +634,8 @@ def parameters_with_strata(method: Method, given: Mapping[str, Any], *, grouped:
             found[p.name] = parameter_value(p, value)
             continue
         if not grouped:
-            raise ValueError(
-                f"{p.name} is {quoted(value)} and there are no strata; give one number, or strata"
-            )
+            fact = f"{p.name} is {checks.quoted(value)} and there are no strata"
+            raise ValueError(f"{fact}; give one number, or strata")
         numbers = numbers_by_name(p.name, value)
         found[p.name] = {stratum: parameter_value(p, number) for stratum, number in numbers.items()}
     return found
@@ -681,7 +645,9 @@ def require_one_value(method: Method, given: Mapping[str, Any]) -> None:
     """Raise ValueError if a number is given by stratum, for a file that was masked as a whole."""
     for name, value in given.items():
         if _is_by_stratum(parameter_named(method, name), value):
-            raise ValueError(f"{name} is {quoted(value)} and the file was masked as a whole; give one number")
+            raise ValueError(
+                f"{name} is {checks.quoted(value)} and the file was masked as a whole; give one number"
+            )
 
 
 def parameters_in_stratum(method: Method, parameters: Mapping[str, Any], stratum: str) -> dict[str, Any]:
@@ -689,9 +655,8 @@ def parameters_in_stratum(method: Method, parameters: Mapping[str, Any], stratum
     found = {p.name: parameters[p.name] for p in method.parameters}
     for p in [p for p in method.parameters if _is_by_stratum(p, found[p.name])]:
         if stratum not in found[p.name]:
-            raise ValueError(
-                f"{p.name} has no value for stratum {quoted(stratum)}; give one for each stratum"
-            )
+            fact = f"{p.name} has no value for stratum {checks.quoted(stratum)}"
+            raise ValueError(f"{fact}; give one for each stratum")
         found[p.name] = found[p.name][stratum]
     return found
 
@@ -703,7 +668,7 @@ def parameters_by_stratum(
     values = parameters_with_strata(method, given, grouped=grouped)
     for parameter in method.parameters:
         if _is_by_stratum(parameter, values[parameter.name]):
-            require_known_strata(values[parameter.name], strata)
+            checks.require_known_strata(values[parameter.name], strata)
     return [parameters_in_stratum(method, values, stratum) for stratum in strata]
 
 
@@ -712,11 +677,11 @@ def function_options(method: Method, options: Mapping[str, Any], names: Sequence
     found = dict(options)
     for parameter in method.parameters:
         value = options[parameter.name]
+        if parameter.kind in (tuple, dict):
+            checks.require_known(value, names, f"column in {parameter.name}")
         if parameter.kind is tuple:
-            require_known(value, names, f"column in {parameter.name}")
             found[parameter.name] = tuple(names.index(name) for name in value)
         elif parameter.kind is dict:
-            require_known(value, names, f"column in {parameter.name}")
             numbers = [value.get(name, parameter.fill) for name in names]
             found[parameter.name] = np.array(numbers, np.float64) if value else None
     return found

@@ -232,6 +232,9 @@ def asked_roles(table: Table, **given: Any) -> Roles:
         return unique_names(given.get(role))
 
     weights, na = given.get("weights"), given.get("na")
+    known = None if given.get("known") is None else named("known")
+    if known == ():
+        raise ValueError("known names no column; name what the intruder knows, or leave known= out")
     asked = Roles(
         variables=named("columns"),
         key=named("key"),
@@ -239,7 +242,7 @@ def asked_roles(table: Table, **given: Any) -> Roles:
         by=named("by"),
         na=tuple(checks.missing_codes(na)),
         untouched=named("untouched"),
-        known=None if given.get("known") is None else checks.require_some_known(named("known")),
+        known=known,
         unknown=named("unknown"),
         confidential=named("confidential"),
         unit=checks.checked_unit(named("unit")),

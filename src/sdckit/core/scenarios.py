@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.core.roles import Roles
 
-
-if TYPE_CHECKING:
     Parts = Mapping[str, Mapping[str, Any]]  # of the values of metrics, by metric and name
 
 SURE = "linkage_sure"

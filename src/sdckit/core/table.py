@@ -597,19 +597,23 @@ class Step:
         if self.multiple == 1 and self.decimals >= 0:
             return round_column(values, self.decimals)
         small = np.abs(values) < LARGEST_INTEGER
-        return np.where(small, self._nearest(np.where(small, values, 0.0)), values)
+        return np.where(small, self.valued(np.rint(self.counted(np.where(small, values, 0.0)))), values)
 
     @property
     def size(self) -> float:
         """Distance between neighbouring multiples."""
         return float(self.multiple * 10.0**-self.decimals)
 
-    def _nearest(self, values: Floats) -> Floats:
-        """Return the multiples of the step that are nearest to the values, exact to the last decimal."""
+    def counted(self, values: Floats) -> Floats:
+        """Return values divided by the step."""
         tens = 10.0 ** abs(self.decimals)  # a power below 1 would not be exact
-        if self.decimals >= 0:
-            return np.rint(values * tens / self.multiple) * self.multiple / tens + 0.0
-        return np.rint(values / (tens * self.multiple)) * (tens * self.multiple) + 0.0
+        return values * tens / self.multiple if self.decimals >= 0 else values / (tens * self.multiple)
+
+    def valued(self, counts: Floats) -> Floats:
+        """Return the values of whole numbers of steps, exact to the last decimal."""
+        tens = 10.0 ** abs(self.decimals)
+        scaled = counts * self.multiple / tens if self.decimals >= 0 else counts * (tens * self.multiple)
+        return scaled + 0.0
 
 
 def usual_step(values: Floats) -> Step:

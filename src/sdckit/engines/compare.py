@@ -2,84 +2,354 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
 from sdckit.core.checks import NotApplicable
-from sdckit.engines.plan import (
-    LEAST_SAMPLE,
-    NONE,
-    SAMPLED,
-    Counted,
-    Counting,
-    Part,
-    PiecePlan,
-    PiecesByBucket,
-    PlaceMasked,
-    PlaceOriginal,
-    RankMasked,
-    RankOriginal,
-    Rows,
-    Sampling,
-    Sending,
-    Splitters,
-    Wanted,
-    add_parts,
-    count_rows,
-    cut,
-    empty_bucket_part,
-    largest_gap_at_splitters,
-    unrelated_ranks,
-    with_counts,
-)
-from sdckit.engines.scan import (
-    Basis,
-    DetailTotals,
-    Scan,
-    ScanTotals,
-    SecondScan,
-    merge_scans,
-    shared_power,
-)
-from sdckit.engines.transport import Last, Piece, RankTotals, Reads, Stage, Transport, merged
-from sdckit.kernels.ranks import (
-    TIES,
-    RankSums,
-    TieSummary,
-    level_without_midranks,
-    midrank_level,
-    shares_of_largest,
-)
-from sdckit.kernels.sums import powers_of_two
-from sdckit.metrics.blocks import (
-    NOT_ZERO,
-    CellSums,
-    Correlations,
-    Cost,
-    FileCorrelations,
-    QuantileGap,
-    Scaled,
-    edge_positions,
-    edges_between,
-    share_of_weight,
-    squared_cost,
-    unrelated_weight,
-    variable_scales,
-    without_rounding,
-)
-from sdckit.metrics.pair import ColumnFacts, Counts, MeanAndSpread
-from sdckit.progress import each, track
+from sdckit.engines.plan import RankTotals, Wanted, measure_ranks
+from sdckit.engines.transport import Piece, Reads, Transport, merged, places_by_number
+from sdckit.kernels.ranks import TIES, RankSums, TieSummary, level_without_midranks, midrank_level
+from sdckit.kernels.sums import powers_of_two, spread_of_sums
+from sdckit.metrics import blocks as formulas
+from sdckit.metrics.pair import ColumnFacts, Counts, MeanAndSpread, VariablePair
+from sdckit.progress import track
 
 if TYPE_CHECKING:
-    from sdckit.arrays import Floats
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from sdckit.arrays import Bools, Floats, Ints
     from sdckit.core.registry import Metric
-    from sdckit.engines.scan import Group
-    from sdckit.metrics.blocks import Dominance
+    from sdckit.engines.transport import Block
+
+
+@dataclass(frozen=True)
+class ColumnMoments:
+    """Count, weight, mean, sum of squared deviations, smallest and largest value of several columns.
+
+    The mean is `origin + offset`, where the origin is a value of the column: in data like 1e9 + small the
+    offset keeps digits that the mean has no place for. Origin and offset count in units of 2**power and
+    `squares` in units of 4**power; the power is 0 for all but extreme columns. Columns without a value have
+    a smallest value of infinity and a largest of minus infinity.
+    """
+
+    count: Ints
+    weight: Floats
+    origin: Floats
+    offset: Floats
+    squares: Floats
+    power: NDArray[np.int32]
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, values: Floats, seen: Bools, weights: Floats | None = None) -> ColumnMoments:
+        """Return the moments of a block's seen cells; `values` has one row per column."""
+        low = np.min(values, axis=1, initial=np.inf, where=seen)
+        high = np.max(values, axis=1, initial=-np.inf, where=seen)
+        count = seen.sum(1)
+        largest = np.where(count > 0, np.maximum(np.abs(low), np.abs(high)), 1.0)
+        power = np.concatenate([formulas.stream_power(one) for one in largest[:, None]])
+        origin = np.ldexp(np.where(count > 0, low, 0.0), -power)
+        if power.any():
+            values = np.ldexp(values, -power[:, None])
+        shares = seen.astype(np.float64) if weights is None else seen * weights
+        gaps = np.where(seen, values - origin[:, None], 0.0)
+        weight = shares.sum(1)
+        offset = np.divide((gaps * shares).sum(1), weight, out=np.zeros(count.size), where=weight > 0)
+        squares = ((gaps - offset[:, None]) ** 2 * shares).sum(1)
+        return cls(count, weight, origin, offset, squares, power, low, high)
+
+    def merge(self, other: ColumnMoments) -> ColumnMoments:
+        """Return the moments of two blocks together."""
+        power = np.where(self.count == 0, other.power, self.power)
+        power = np.where((self.count > 0) & (other.count > 0), np.maximum(power, other.power), power)
+        ours, theirs = self._in_unit(power), other._in_unit(power)
+        origin = np.where(self.count > 0, ours[0], theirs[0])
+        first, second = ((begin - origin) + offset for begin, offset, _ in (ours, theirs))
+        first = np.where(self.count > 0, first, second)
+        second = np.where(other.count > 0, second, first)
+        weight = self.weight + other.weight
+        share = np.divide(other.weight, weight, out=np.zeros(weight.size), where=weight > 0)
+        gap = second - first
+        return ColumnMoments(
+            count=self.count + other.count,
+            weight=weight,
+            origin=origin,
+            offset=first + gap * share,
+            squares=ours[2] + theirs[2] + gap * gap * share * self.weight,
+            power=power,
+            low=np.minimum(self.low, other.low),
+            high=np.maximum(self.high, other.high),
+        )
+
+    def _in_unit(self, power: NDArray[np.int32]) -> tuple[Floats, Floats, Floats]:
+        """Return origin, offset and squares in units of other powers of two."""
+        up = self.power - power
+        return np.ldexp(self.origin, up), np.ldexp(self.offset, up), np.ldexp(self.squares, 2 * up)
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each column; 0 for one without a value."""
+        found: Floats = np.ldexp(self.origin + self.offset, self.power)
+        return found
+
+    @property
+    def variances(self) -> Floats:
+        """Mean squared deviation of each column, in units of 4**power; 0 for one without a value."""
+        return np.divide(self.squares, self.weight, out=np.zeros(self.weight.size), where=self.weight > 0)
+
+    def spreads(self, *, weighted: bool) -> Floats:
+        """Return the standard deviation (ddof 1) of each column; 0 for fewer than two values."""
+        found: Floats = np.ldexp(
+            spread_of_sums(self.squares, self.count, self.weight if weighted else None), self.power
+        )
+        return found
+
+    @property
+    def constant(self) -> Bools:
+        """True for each column whose values are all equal, and for one without a value."""
+        return self.low >= self.high
+
+    @property
+    def largest(self) -> Floats:
+        """Largest absolute value of each column; 0 for one without a value."""
+        return np.where(self.count > 0, np.maximum(np.abs(self.low), np.abs(self.high)), 0.0)
+
+
+Group = int | None  # number of a stratum; None for the whole file
+
+
+@dataclass(frozen=True)
+class ScanTotals:
+    """Counts, sums and moments of the variables of a group of records; arrays have one entry per variable.
+
+    `original` are moments of all original values, weighted; `shared_original` and `shared_masked` those of
+    the cells that both files have, without weights; `relative` those of masked values in cells that IL1
+    counts. `complete_original` and `complete_masked` are of the records without a missing cell in either
+    file. `heaviest` is the largest weight of a shared cell, `masked_zeros` the number of shared cells with
+    a masked value of 0.
+    """
+
+    n: int
+    both: Ints
+    suppressed: Ints
+    imputed: Ints
+    suppressed_weight: Floats
+    cells: formulas.CellSums
+    original: ColumnMoments
+    shared_original: ColumnMoments
+    shared_masked: ColumnMoments
+    relative: ColumnMoments
+    complete_original: ColumnMoments
+    complete_masked: ColumnMoments
+    heaviest: Floats
+    masked_zeros: Ints
+
+    @classmethod
+    def of(cls, x: Floats, y: Floats, weights: Floats | None) -> ScanTotals:
+        """Return the totals of a block of records; `x` and `y` have one row per variable."""
+        seen, kept = ~np.isnan(x), ~np.isnan(y)
+        both, gone = seen & kept, seen & ~kept
+        whole = np.broadcast_to(both.all(0), both.shape)
+        shares = np.ones(x.shape[1]) if weights is None else weights
+        return cls(
+            n=x.shape[1],
+            both=both.sum(1),
+            suppressed=gone.sum(1),
+            imputed=(~seen & kept).sum(1),
+            suppressed_weight=(gone * shares).sum(1),
+            cells=formulas.cell_sums(x, y, weights),
+            original=ColumnMoments.of(x, seen, weights),
+            shared_original=ColumnMoments.of(x, both),
+            shared_masked=ColumnMoments.of(y, both),
+            relative=ColumnMoments.of(y, both & ((x != 0) | (y == 0))),
+            complete_original=ColumnMoments.of(x, whole),
+            complete_masked=ColumnMoments.of(y, whole),
+            heaviest=(both * shares).max(axis=1, initial=0.0),
+            masked_zeros=(both & (y == 0)).sum(1),
+        )
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Numbers of observed and missing cells of each variable."""
+        neither = self.n - self.both - self.suppressed - self.imputed
+        return Counts(self.both, self.suppressed, self.imputed, neither)
+
+    @property
+    def kept_weight(self) -> Floats:
+        """Summed weight of the cells that both files have, for each variable."""
+        return self.cells.sums[:, formulas.ALL]
+
+    def spreads(self, *, weighted: bool) -> Floats:
+        """Return the standard deviation of each original variable; NaN with fewer than two values."""
+        return np.where(self.original.count > 1, self.original.spreads(weighted=weighted), np.nan)
+
+
+def scan_block(variables: Sequence[str], block: Block) -> dict[Group, ScanTotals]:
+    """Return the totals of each stratum of a block, which together are the file's; of all without strata."""
+    return {
+        group: ScanTotals.of(x, y, weights)
+        for group, x, y, weights in _groups(block, variables)
+        if group is not None or block.strata is None
+    }
+
+
+def _groups(block: Block, variables: Sequence[str]) -> Iterator[tuple[Group, Floats, Floats, Floats | None]]:
+    """Yield both matrices, with one row per variable, and weights of a block (None) and of each stratum."""
+    x, y = (
+        np.array([columns[name] for name in variables], np.float64).reshape(len(variables), block.rows)
+        for columns in (block.original, block.masked)
+    )
+    yield None, x, y, block.weights
+    for stratum, rows in () if block.strata is None else places_by_number(block.strata):
+        yield stratum, x[:, rows], y[:, rows], None if block.weights is None else block.weights[rows]
+
+
+def merge_scans(blocks: Sequence[Mapping[Group, ScanTotals]]) -> dict[Group, ScanTotals]:
+    """Return the totals of the whole file (None) and of each stratum from those of all blocks in order."""
+    found: dict[Group, ScanTotals] = dict(reduce(merged, blocks))
+    if None not in found:
+        strata = sorted(group for group in found if group is not None)
+        found[None] = reduce(merged, [found[stratum] for stratum in strata])
+    return found
+
+
+Edges = Sequence["Floats | None"]  # bin edges of each variable, None where no bins are asked for
+COSTS = (formulas.MAE, formulas.MSE, formulas.IL1, formulas.IL1S)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What the second scan needs to know of a group of records, from the totals of the first."""
+
+    totals: ScanTotals
+    spreads: Floats
+    scales: Floats
+    power: NDArray[np.int32]
+    edges: Edges
+
+    @classmethod
+    def of(cls, totals: ScanTotals, *, weighted: bool, edges: Edges | None = None) -> Basis:
+        """Return the basis of a group; without bin edges no bins are counted."""
+        spreads = totals.spreads(weighted=weighted)
+        none: list[Floats | None] = [None] * spreads.size
+        return cls(
+            totals,
+            spreads,
+            formulas.variable_scales(spreads),
+            shared_power(totals),
+            none if edges is None else edges,
+        )
+
+    def means(self, cost: formulas.Cost, j: int) -> tuple[float, float]:
+        """Return the means of original and masked values of variable j over the cells that a cost counts."""
+        masked = self.totals.relative if cost == formulas.IL1 else self.totals.shared_masked
+        return float(self.totals.shared_original.means[j]), float(masked.means[j])
+
+
+def shared_power(totals: ScanTotals) -> NDArray[np.int32]:
+    """Return the power of two in whose unit squares of each variable's shared cells count."""
+    largest = np.maximum(totals.shared_original.largest, totals.shared_masked.largest)
+    return np.concatenate([formulas.stream_power(one) for one in largest[:, None]])
+
+
+@dataclass(frozen=True)
+class DetailTotals:
+    """Sums of a group of records that need its means, standard deviations or bin edges.
+
+    `arctan` are sums of bounded changes by unit, "spread" or "raw"; `squares` the squared errors in
+    unrelated order, in units of 4**power; `bins` the weights of both columns in each bin; `products` the
+    sums of normed products over complete records, None where they are not asked for.
+    """
+
+    arctan: Mapping[str, Floats]
+    squares: Floats
+    bins: Sequence[tuple[Floats, Floats] | None]
+    dominance: Mapping[formulas.Cost, Sequence[formulas.Dominance]]
+    products: tuple[Floats, Floats] | None
+
+
+@dataclass(frozen=True)
+class SecondScan:
+    """Task that returns the details of a block for the whole file (None) and each stratum.
+
+    `units` are those of bounded changes, among "spread" and "raw"; `costs` are the losses whose dominance is
+    measured; `products` is True if correlations are asked for.
+    """
+
+    variables: tuple[str, ...]
+    bases: Mapping[Group, Basis]
+    units: tuple[str, ...] = ("spread", "raw")
+    costs: tuple[formulas.Cost, ...] = COSTS
+    products: bool = True
+
+    def __call__(self, block: Block) -> dict[Group, DetailTotals]:
+        """Return the details of the block and of each of its strata."""
+        return {
+            group: self._details(x, y, weights, self.bases[group])
+            for group, x, y, weights in _groups(block, self.variables)
+        }
+
+    def _details(self, x: Floats, y: Floats, weights: Floats | None, basis: Basis) -> DetailTotals:
+        """Return the details of the records of one group."""
+        columns = []
+        for j, rows in enumerate(~(np.isnan(x) | np.isnan(y))):
+            shares = None if weights is None else weights[rows]
+            spread, scale = float(basis.spreads[j]), float(basis.scales[j])
+            columns.append(VariablePair(x[j, rows], y[j, rows], shares, spread, scale))
+        units = {"spread": basis.spreads, "raw": np.ones(len(columns))}
+        complete = np.asarray(~(np.isnan(x) | np.isnan(y)).any(0))
+        files = ((x, basis.totals.complete_original), (y, basis.totals.complete_masked))
+        first, second = (_normed(*one, complete) for one in files) if self.products else (None, None)
+        return DetailTotals(
+            {unit: np.array([*map(_arctan_sum, columns, units[unit])]) for unit in self.units},
+            np.array([_unrelated_squares(column, j, basis) for j, column in enumerate(columns)]),
+            [_bins(column, edges) for column, edges in zip(columns, basis.edges, strict=True)],
+            {
+                cost: [
+                    formulas.dominance(column.cells(cost, "keep"), *basis.means(cost, j))
+                    for j, column in enumerate(columns)
+                ]
+                for cost in self.costs
+            },
+            None if first is None or second is None else (first, second),
+        )
+
+
+def _arctan_sum(column: VariablePair, unit: float) -> float:
+    """Return the sum of bounded changes of a variable; 0 where its unit is NaN."""
+    return 0.0 if np.isnan(unit) else column.arctan_sum(unit)
+
+
+def _unrelated_squares(column: VariablePair, j: int, basis: Basis) -> float:
+    """Return the sum over a block of mean squared distances from all masked values of the file."""
+    masked, power = basis.totals.shared_masked, int(basis.power[j])
+    x, mean = np.ldexp(column.x, -power), np.ldexp(masked.means[j], -power)
+    variance = np.ldexp(masked.variances[j], 2 * (masked.power[j] - power))
+    weights = np.ones(x.size) if column.weights is None else column.weights
+    return formulas.unrelated_squares(x, weights, float(mean), float(variance))
+
+
+def _bins(column: VariablePair, edges: Floats | None) -> tuple[Floats, Floats] | None:
+    """Return the weight of a block's original and masked values in each bin; None without edges."""
+    if edges is None:
+        return None
+    return formulas.bin_weights(column.x, edges, column.weights), formulas.bin_weights(
+        column.y, edges, column.weights
+    )
+
+
+def _normed(values: Floats, moments: ColumnMoments, complete: Bools) -> Floats:
+    """Return the sums of products of one file's deviations from its means, divided by their norms."""
+    scaled = np.ldexp(values[:, complete], -moments.power[:, None])
+    centred = (scaled - moments.origin[:, None]) - moments.offset[:, None]
+    return formulas.normed_products(np.ascontiguousarray(centred.T), np.sqrt(moments.squares))
 
 
 T = TypeVar("T")
@@ -163,10 +433,10 @@ class EngineComparison:
     @cached_property
     def scales(self) -> Floats:
         """Divisor of each variable's costs in IL1s: sqrt(2) standard deviations."""
-        return variable_scales(self.spreads)
+        return formulas.variable_scales(self.spreads)
 
     @property
-    def cell_sums(self) -> CellSums:
+    def cell_sums(self) -> formulas.CellSums:
         """Sums of costs and weights, and counts of cells, of each variable."""
         return self.totals.cells
 
@@ -206,7 +476,7 @@ class EngineComparison:
     # --- squared errors and moments ---
 
     @property
-    def split_sums(self) -> tuple[Scaled, Scaled]:
+    def split_sums(self) -> tuple[formulas.Scaled, formulas.Scaled]:
         """Each variable's sums of both parts of the squared error, marginal and permutation."""
         sums, powers = np.zeros((2, self.p)), np.zeros(self.p, np.int32)
         for j in np.flatnonzero(self.counts.both).tolist():
@@ -215,12 +485,14 @@ class EngineComparison:
             sums[1, j] = _known(found.permutation, "a split of the squared error")
             powers[j] = 2 * found.power
         marginal, permutation = sums
-        return Scaled(marginal, powers), Scaled(without_rounding(marginal, permutation), powers)
+        return formulas.Scaled(marginal, powers), formulas.Scaled(
+            formulas.without_rounding(marginal, permutation), powers
+        )
 
     @property
-    def unrelated_squares(self) -> Scaled:
+    def unrelated_squares(self) -> formulas.Scaled:
         """Each variable's squared error for an unrelated order: the mean over all permutations."""
-        return Scaled(self.second.squares, 2 * shared_power(self.totals))
+        return formulas.Scaled(self.second.squares, 2 * shared_power(self.totals))
 
     @property
     def second(self) -> DetailTotals:
@@ -228,12 +500,12 @@ class EngineComparison:
         return _known(self.details, "a metric of the second pass")
 
     @property
-    def correlations(self) -> Correlations:
+    def correlations(self) -> formulas.Correlations:
         """Correlations of the variables in both files, over the records complete in both."""
         moments = self.totals.complete_original, self.totals.complete_masked
         products = _known(self.second.products, "a correlation")
         norms = [np.sqrt(one.squares) for one in moments]
-        return Correlations(*map(FileCorrelations, norms, products))
+        return formulas.Correlations(*map(formulas.FileCorrelations, norms, products))
 
 
 @dataclass(frozen=True)
@@ -255,7 +527,7 @@ class EngineVariable:
             float(totals.kept_weight[j]),
         )
 
-    def unrelated_cells(self, cost: Cost, zeros: str) -> tuple[float, float]:
+    def unrelated_cells(self, cost: formulas.Cost, zeros: str) -> tuple[float, float]:
         """Return the sums of costs and of weights, as means over permutations of the masked values."""
         file, j = self.file, self.j
         used = file.cell_sums.used(cost, zeros)[j]
@@ -263,14 +535,14 @@ class EngineVariable:
             return np.nan, 0.0
         if cost.scale != "value":
             return self._unrelated_sum(cost), float(file.kept_weight[j])
-        costly = float(file.cell_sums.sums[j, NOT_ZERO])
+        costly = float(file.cell_sums.sums[j, formulas.NOT_ZERO])
         share = 0.0 if zeros == "drop" else float(file.totals.masked_zeros[j] / file.counts.both[j])
-        weight = unrelated_weight(costly, float(file.cell_sums.zero_weights[j]), share)
+        weight = formulas.unrelated_weight(costly, float(file.cell_sums.zero_weights[j]), share)
         return self._unrelated_sum(cost) if costly else 0.0, weight
 
-    def _unrelated_sum(self, cost: Cost) -> float:
+    def _unrelated_sum(self, cost: formulas.Cost) -> float:
         """Return the sum of costs in unrelated order over the cells that have a cost."""
-        if cost.of is squared_cost:
+        if cost.of is formulas.squared_cost:
             squares = self.file.unrelated_squares
             return float(np.ldexp(squares.mantissas[self.j], squares.exponents[self.j]))
         ranks = self.file.ranks_of(self.j)
@@ -283,20 +555,20 @@ class EngineVariable:
         name = "spread" if unit == self.file.spreads[self.j] else "raw"
         return float(_known(self.file.second.arctan.get(name), "a bounded change")[self.j])
 
-    def dominance(self, cost: Cost) -> Dominance:
+    def dominance(self, cost: formulas.Cost) -> formulas.Dominance:
         """Return the largest contributions of records to the sums that a loss publishes."""
         return _known(self.file.second.dominance.get(cost), "a check for dominating records")[self.j]
 
     def distribution_gap(self) -> float:
         """Return the largest distance of the distribution functions in both files."""
         found = self.file.ranks_of(self.j)
-        return share_of_weight(_known(found.largest_gap, "a gap of distributions"), found.n)
+        return formulas.share_of_weight(_known(found.largest_gap, "a gap of distributions"), found.n)
 
     def bin_weights(self) -> tuple[Floats, Floats]:
         """Return the weight of original and of masked values in quantile bins of the original."""
         return _known(self.file.second.bins[self.j], "a binned distribution")
 
-    def quantile_gap(self) -> QuantileGap:
+    def quantile_gap(self) -> formulas.QuantileGap:
         """Return the mean distance of original and masked values at the same quantile."""
         found, j = self.file.ranks_of(self.j), self.j
         columns = self.file.totals.shared_original, self.file.totals.shared_masked
@@ -304,7 +576,7 @@ class EngineVariable:
         low = min(one.low[j] / unit / 4 for one in columns)
         high = max(one.high[j] / unit / 4 for one in columns)
         mean = _known(found.quantile_gaps, "a distance of quantiles") / found.n
-        return QuantileGap(float(np.ldexp(mean, found.power - 2) / unit), float(high - low), unit)
+        return formulas.QuantileGap(float(np.ldexp(mean, found.power - 2) / unit), float(high - low), unit)
 
     def means_and_spreads(self) -> tuple[MeanAndSpread, MeanAndSpread]:
         """Return mean and standard deviation in both files, without weights."""
@@ -313,118 +585,6 @@ class EngineVariable:
             for one in (self.file.totals.shared_original, self.file.totals.shared_masked)
         )
         return ours, theirs
-
-
-COUNTING = 0.3  # share of the progress that sampling and counting take, before the exchange
-
-
-def measure_ranks(
-    transport: Transport, sizes: Mapping[Piece, int], wanted: Mapping[Piece, Wanted]
-) -> dict[Piece, RankTotals]:
-    """Return the totals of each piece, given its number of rows with a value in both files."""
-    nothing = Splitters.of(NONE, NONE, NONE)
-    plans = [
-        PiecePlan(piece, one, sizes[piece], nothing, nothing) for piece, one in wanted.items() if sizes[piece]
-    ]
-    found = {piece: RankTotals(0) for piece in wanted}
-    for group in each("ranking", _groups(plans, together=transport.together)):
-        names = tuple(dict.fromkeys(plan.piece.variable for plan in group))
-        found |= _measure_group(transport, group, Reads(names, names))
-    return found
-
-
-def _groups(plans: Sequence[PiecePlan], *, together: bool) -> list[list[PiecePlan]]:
-    """Return the plans that are exchanged in one go: all of them, or those of each variable."""
-    groups: dict[str, list[PiecePlan]] = {}
-    for plan in plans:
-        groups.setdefault("" if together else plan.piece.variable, []).append(plan)
-    return list(groups.values())
-
-
-def _measure_group(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> dict[Piece, RankTotals]:
-    """Return the totals of some pieces that are exchanged together."""
-    with track("ranking", 1.0) as report:
-        report(0.0, COUNTING / 2)
-        plans = _cut(transport, plans, reads)
-        report(COUNTING / 2, COUNTING / 2)
-        plans = _counted(transport, plans, reads)
-        report(COUNTING, 1 - COUNTING)
-        parts = _exchanged(transport, plans, reads)
-    found = {}
-    for plan in plans:
-        buckets = range(plan.first_bucket, plan.first_bucket + plan.buckets)
-        every = [parts.get(bucket) or empty_bucket_part(plan, bucket) for bucket in buckets]
-        if plan.wanted.streams:
-            every.append(largest_gap_at_splitters(plan))
-        found[plan.piece] = _totals(plan, add_parts(every))
-    return found
-
-
-def _exchanged(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> dict[int, Part]:
-    """Return the sums over the rows of each bucket; either all pieces have weights or none."""
-    pieces, weighted = PiecesByBucket(plans), plans[0].wanted.ties == "weights"
-    stage: Stage = PlaceOriginal(pieces) if weighted else RankOriginal(pieces)
-    last: Last = PlaceMasked(pieces) if weighted else RankMasked(pieces)
-    return transport.exchange(Sending(plans), reads, [stage], last, step="ranking")
-
-
-def _cut(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> list[PiecePlan]:
-    """Return the plans with splitters, drawn from a sample, where a piece is too large for a bucket."""
-    large = [plan for plan in plans if plan.n > transport.bucket_rows]
-    if not large:
-        return list(plans)
-    wanted = [max(LEAST_SAMPLE, SAMPLED * plan.n // transport.bucket_rows) for plan in large]
-    shares = [number / plan.n for number, plan in zip(wanted, large, strict=True)]
-    samples = transport.scan(Sampling(large, shares), reads, step="sampling")
-    cuts = {}
-    for plan, parts in zip(large, zip(*samples, strict=True), strict=True):
-        rows = Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        cuts[plan.piece] = cut(plan, rows, transport.bucket_rows)
-    return [cuts.get(plan.piece, plan) for plan in plans]
-
-
-def _counted(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> list[PiecePlan]:
-    """Return the plans with the number of rows in each bucket; a piece of one bucket needs no scan."""
-    scanned = [
-        plan for plan in plans if plan.original.number or plan.wanted.streams or plan.wanted.ties == "weights"
-    ]
-    blocks = transport.scan(Counting(scanned), reads, step="counting") if scanned else []
-    found: dict[Piece, Counted] = {}
-    for plan, parts in zip(scanned, zip(*blocks, strict=True), strict=False):
-        found[plan.piece] = reduce(merged, parts)
-    return with_counts(
-        plans, [found[plan.piece] if plan.piece in found else count_rows(plan) for plan in plans]
-    )
-
-
-def _totals(plan: PiecePlan, part: Part) -> RankTotals:
-    """Return the totals of a piece from the sum over all its rows."""
-    floats = defaultdict(float, part.floats)  # a piece whose rows are all in cells may have none of some sum
-    found: dict[str, Any] = {"power": plan.wanted.power, "order_statistics": part.ordered}
-    if plan.wanted.streams:
-        found["cross_gaps"] = floats["cross gaps"] * plan.wanted.unit
-        found["relative_cross_gaps"] = floats["relative cross gaps"] * plan.wanted.unit
-        found["largest_gap"] = part.largest.get("gap", 0)
-    if plan.wanted.ties == "weights":
-        return RankTotals(plan.n, weighted=_weighted_losses(part), **found)
-    sums = dict(part.ranks)
-    ties = part.whole.get("ties", 0), part.whole.get("masked ties", 0)
-    if plan.wanted.expected:
-        squared = sums["average"].squared4 + sum(ties) / 3
-        sums["expected"] = RankSums(plan.n, 2 * floats["expected"], squared)
-    if plan.wanted.ties == "values":
-        found["unrelated_ranks"] = unrelated_ranks(plan.n, part)
-    if plan.wanted.streams:
-        found["quantile_gaps"] = floats["quantile gaps"]
-        found |= {name: floats[name] for name in ("marginal", "permutation")}
-    return RankTotals(plan.n, sums, ties, **found)
-
-
-def _weighted_losses(part: Part) -> tuple[float, float] | None:
-    """Return weighted brMAE and brMSE; None for a single record, whose largest distance is 0."""
-    floats = part.floats
-    largest = floats["reach"], 4 * floats["squares"]
-    return shares_of_largest((floats["absolute"], floats["squared"]), largest) if min(largest) > 0 else None
 
 
 SCANNING = 0.15  # share of the progress that each of the two scans takes
@@ -441,7 +601,7 @@ class Questions:
     bins: bool = False
     products: bool = False
     units: tuple[str, ...] = ()  # of changes bounded by the arctangent
-    costs: tuple[Cost, ...] = ()  # losses that one record may dominate
+    costs: tuple[formulas.Cost, ...] = ()  # losses that one record may dominate
 
     @classmethod
     def of(cls, metrics: Sequence[Metric], ties: str) -> Questions:
@@ -487,7 +647,7 @@ class Comparing:
         """Return the comparison of the whole file (None) and of each stratum (its number)."""
         with track("reading", 1.0) as report:
             report(0.0, SCANNING)
-            blocks = self.transport.scan(Scan(self.variables), self.reads, step="reading")
+            blocks = self.transport.scan(partial(scan_block, self.variables), self.reads, step="reading")
             totals = merge_scans(blocks)
             report(SCANNING, 1.0 - 2 * SCANNING, "ranking")
             ranks = self._rank_totals(totals)
@@ -548,7 +708,7 @@ class Comparing:
             return Wanted("weights", streams=asked.streams, unit=unit, power=power)
         ranks: tuple[int, ...] = ()
         if asked.bins and totals.both[j]:
-            low, high, _ = edge_positions(int(totals.both[j]))
+            low, high, _ = formulas.edge_positions(int(totals.both[j]))
             ranks = tuple(np.union1d(low, high).tolist())
         return Wanted(expected="expected" in asked.rules, streams=asked.streams, power=power, ranks=ranks)
 
@@ -561,7 +721,7 @@ def _bin_edges(ranks: RankTotals | None) -> Floats | None:
     """Return bin edges from original values at their ranks; None where these were not asked for."""
     if ranks is None or not ranks.order_statistics:
         return None
-    low, high, shares = edge_positions(ranks.n)
+    low, high, shares = formulas.edge_positions(ranks.n)
     values = ranks.order_statistics
     ours, theirs = (np.array([values[rank] for rank in at.tolist()]) for at in (low, high))
-    return edges_between(ours, theirs, shares)
+    return formulas.edges_between(ours, theirs, shares)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,31 +15,14 @@ from sdckit.core.checks import warn
 from sdckit.engines.compare import Comparing, Questions
 from sdckit.engines.local import memory_left
 from sdckit.engines.opening import opened
-from sdckit.engines.transport import Block, Message, Reads
-from sdckit.evaluation.measure import (
-    Measuring,
-    calibration_notes,
-    evaluation_of,
-    informed_groups,
-    measures_linkage,
-    metrics_for_columns,
-    score_groups,
-    uninformed_notes,
-    unmasked_notes,
-    warn_of_changed_columns,
-)
+from sdckit.engines.transport import Reads, by_bucket, joined
+from sdckit.evaluation import measure
 from sdckit.evaluation.result import Evaluation, knowledge_of_columns
 from sdckit.io.memory import memory_text
 from sdckit.kernels.ranks import TIES
 from sdckit.masking.disclosure import Method, disclosure_of
+from sdckit.metrics import doubts
 from sdckit.metrics.blocks import MAE
-from sdckit.metrics.doubts import (
-    IDENTICAL,
-    dropped_doubts,
-    require_published,
-    warn_of_doubts,
-    warn_of_published,
-)
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.score import sampling_of
@@ -52,43 +36,25 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.engines.compare import EngineComparison
     from sdckit.engines.opening import Opened, Settings
-    from sdckit.engines.transport import Transport
+    from sdckit.engines.transport import Block, Message, Transport
     from sdckit.masking.disclosure import Disclosure
     from sdckit.metrics.pair import Pair
     from sdckit.metrics.score import Score
     from sdckit.progress import ProgressCallback
 
 
-class Classes(NamedTuple):
-    """Numbers of classes of equal records, and of those with one record only."""
-
-    number: int
-    alone: int
-
-
-@dataclass(frozen=True)
-class MarkSending:
-    """The first step of an exchange: marks of published records go to the bucket that their mark says."""
-
-    cells: tuple[str, ...]
-    buckets: int
-
-    def __call__(self, block: Block) -> Iterator[Message]:
-        """Yield the different marks of a block's records, and how many records have each."""
-        published = np.column_stack([block.cells[name][1] for name in self.cells])
-        marks, counts = np.unique(row_marks(published), return_counts=True)
-        bucket = marks % np.uint64(self.buckets)
-        for number in np.unique(bucket).tolist():
-            chosen = bucket == number
-            yield Message(number, 0, (marks[chosen], counts[chosen]))
+def send_marks(cells: tuple[str, ...], buckets: int, block: Block) -> Iterator[Message]:
+    """Yield the different marks of published records in a block, and how many have each, by bucket."""
+    published = np.column_stack([block.cells[name][1] for name in cells])
+    marks, counts = np.unique(row_marks(published), return_counts=True)
+    yield from by_bucket((marks % np.uint64(buckets)).astype(np.int64), 0, marks, counts)
 
 
-def count_classes(_bucket: int, messages: Sequence[Message]) -> Classes:
-    """Return how many classes the records of a bucket form, and how many have one record."""
-    marks, counts = (np.concatenate(part) for part in zip(*(one.arrays for one in messages), strict=True))
-    numbers = np.unique(marks, return_inverse=True)[1].reshape(-1)
-    sizes = np.bincount(numbers, weights=counts)
-    return Classes(sizes.size, int((sizes == 1).sum()))
+def count_classes(_bucket: int, messages: Sequence[Message]) -> tuple[int, int]:
+    """Return how many classes of equal records a bucket has, and how many of them have one record."""
+    marks, counts = joined(messages, 0)
+    sizes = np.bincount(np.unique(marks, return_inverse=True)[1].reshape(-1), weights=counts)
+    return sizes.size, int((sizes == 1).sum())
 
 
 def find_uniques(transport: Transport, cells: tuple[str, ...]) -> Uniques:
@@ -96,7 +62,7 @@ def find_uniques(transport: Transport, cells: tuple[str, ...]) -> Uniques:
     n = transport.rows
     if not cells:
         return Uniques(0.0, 1 / n)
-    task = MarkSending(cells, -(-n // transport.bucket_rows))
+    task = partial(send_marks, cells, -(-n // transport.bucket_rows))
     found = transport.exchange(task, Reads(cells=cells), [], count_classes, step="counting equal records")
     number, alone = np.sum([*found.values()], axis=0)
     return Uniques(float(alone / n), float(number / n))
@@ -115,70 +81,61 @@ UNCHECKED = (
 Scores = dict[str, list["Score | None"]]
 
 
-@dataclass(frozen=True)
-class RiskScores:
-    """Scores of risk metrics, those of `how`, on files that an engine has opened."""
+def score_risks(
+    found: Opened,
+    disclosure: Disclosure,
+    how: measure.Measuring,
+    unmasked: tuple[str, ...],
+    groups: Sequence[tuple[str, EngineComparison]],
+    notes: dict[str, None],
+) -> Scores:
+    """Return the scores of risk metrics, those of `how`, on the whole file (the first group) and its strata.
 
-    found: Opened
-    disclosure: Disclosure
-    how: Measuring
-    unmasked: Sequence[str]  # columns that are published unmasked and known
+    `unmasked` are the columns that are published unmasked and known. Where a metric has no value, a note says
+    so; NotApplicable is raised where the user named it.
+    """
+    counted = [one for one in how.metrics if one.role == "untouched"]
+    others = [one for one in how.metrics if one not in counted]
+    try:
+        if others:
+            require_room(found, others)
+            return _risks_in_memory(found, disclosure, how, notes)
+    except TooLarge as reason:
+        if how.named:
+            raise
+        notes[f"left out: {reason}"] = None
+    whole, masked = groups[0][1], found.source.masked
+    for text in doubts.dropped_doubts(found.roles, () if masked is None else tuple(masked.schema)):
+        warn(text)
+    sums, seen = whole.cell_sums.sums, whole.counts.both.sum()
+    if seen and not sums[:, MAE.place].any() and not whole.counts.suppressed.any():
+        warn(doubts.IDENTICAL)
+    if how.metrics:
+        notes[UNCHECKED] = None
+    if counted and len(groups) > 1:
+        names = ", ".join(one.name for one in counted)
+        notes[f"of single strata these have no value where files are read in blocks: {names}"] = None
+    none: list[Score | None] = [None] * len(groups)
+    scores: Scores = {one.name: none for one in others}
+    for one in counted:
+        uniques = score_of_uniques(find_uniques(found.transport, unmasked), whole.n, whole.p, unmasked)
+        scores[one.name] = [uniques, *none[1:]]
+    return scores
 
-    def of(self, groups: Sequence[tuple[str, EngineComparison]], notes: dict[str, None]) -> Scores:
-        """Return the scores of each metric on the whole file, the first group, and in its strata.
 
-        Where a metric has no value, a note says so; NotApplicable is raised where the user named it.
-        """
-        counted = [one for one in self.how.metrics if one.role == "untouched"]
-        others = [one for one in self.how.metrics if one not in counted]
-        if others and self._fits(others, notes):
-            return self._measured(gather(self.found), notes)
-        self._warn_in_blocks(groups[0][1])
-        if self.how.metrics:
-            notes[UNCHECKED] = None
-        if counted and len(groups) > 1:
-            names = ", ".join(one.name for one in counted)
-            notes[f"of single strata these have no value where files are read in blocks: {names}"] = None
-        none: list[Score | None] = [None] * len(groups)
-        return {one.name: none for one in others} | {one.name: self._uniques(groups) for one in counted}
-
-    def _uniques(self, groups: Sequence[tuple[str, EngineComparison]]) -> list[Score | None]:
-        """Return the score of unique records of the whole file; strata have none."""
-        names, whole = tuple(self.unmasked), groups[0][1]
-        assert self.found.transport is not None  # noqa: S101 - files are read in blocks
-        found = score_of_uniques(find_uniques(self.found.transport, names), whole.n, whole.p, names)
-        return [found, *[None] * (len(groups) - 1)]
-
-    def _fits(self, metrics: Sequence[Metric], notes: dict[str, None]) -> bool:
-        """Return True if the files fit into memory; a note, or NotApplicable, says that they do not."""
-        try:
-            require_room(self.found, metrics)
-        except checks.NotApplicable as reason:
-            if self.how.named:
-                raise
-            notes[f"left out: {reason}"] = None
-            return False
-        return True
-
-    def _measured(self, pair: Pair, notes: dict[str, None]) -> Scores:
-        """Return the scores of a pair in memory, by the very functions that measure tables."""
-        warn_of_doubts(pair, paired=self.disclosure.paired)
-        warn_of_published(pair)
-        groups, how, broken = informed_groups(pair, self.disclosure, self.how)
-        notes |= dict.fromkeys(broken)
-        scores = score_groups(groups, how, notes)
-        if any(map(measures_linkage, how.metrics)):
-            warn_of_changed_columns(pair)
-        return scores
-
-    def _warn_in_blocks(self, whole: EngineComparison) -> None:
-        """Warn of what is seen without having all records at once."""
-        masked = self.found.source.masked
-        for text in dropped_doubts(self.found.roles, () if masked is None else tuple(masked.schema)):
-            warn(text)
-        sums, seen = whole.cell_sums.sums, whole.counts.both.sum()
-        if seen and not sums[:, MAE.place].any() and not whole.counts.suppressed.any():
-            warn(IDENTICAL)
+def _risks_in_memory(
+    found: Opened, disclosure: Disclosure, how: measure.Measuring, notes: dict[str, None]
+) -> Scores:
+    """Return the scores of files that fit into memory, by the very functions that measure tables."""
+    pair = gather(found)
+    doubts.warn_of_doubts(pair, paired=disclosure.paired)
+    doubts.warn_of_published(pair)
+    groups, how, broken = measure.informed_groups(pair, disclosure, how)
+    notes |= dict.fromkeys(broken)
+    scores = measure.score_groups(groups, how, notes)
+    if any(map(measure.measures_linkage, how.metrics)):
+        measure.warn_of_changed_columns(pair)
+    return scores
 
 
 def gather(found: Opened) -> Pair:
@@ -192,8 +149,12 @@ def gather(found: Opened) -> Pair:
     return pair_of(original, tables[1], rows=np.arange(source.rows) if found.roles.key else None)
 
 
+class TooLarge(checks.NotApplicable):
+    """Files whose risks cannot be measured within the memory."""
+
+
 def require_room(found: Opened, metrics: Sequence[Metric]) -> None:
-    """Raise NotApplicable if both files, and what an intruder computes from them, do not fit into memory."""
+    """Raise TooLarge if both files, and what an intruder computes from them, do not fit into memory."""
     source, variables = found.source, len(found.roles.variables)
     others = len(source.original.schema) + len(source.masked.schema if source.masked else ()) - 2 * variables
     cell = SHADOW_BYTES if source.rows <= LARGE else VARIABLE_BYTES
@@ -203,7 +164,7 @@ def require_room(found: Opened, metrics: Sequence[Metric]) -> None:
         return
     names, size = ", ".join(one.name for one in metrics), memory_text(need)
     more = f"a driver with {size}" if found.engine == "spark" else f"memory {memory_text(1.1 * need)}"
-    raise checks.NotApplicable(
+    raise TooLarge(
         f"measuring {names} of {source.rows:,} records with {variables} masked columns takes about {size} of "
         f"memory at once, and {memory_text(max(left, 0))} are left; give {more}, or name other metrics"
     )
@@ -239,7 +200,7 @@ def evaluate_files(
     check_measuring(str(settings.engine), options.get("metrics"), options.get("ties", "average"))
     aligning = 0.0 if options.get("key") is None else ALIGNING
     with reported_to(progress), track("reading", 1.0) as report:
-        report(0.0, aligning)
+        report(0.0, aligning, "aligning rows" if aligning else "reading")
         with opened(settings, original, masked, options) as found:
             report(aligning, 1.0 - aligning, "reading")
             return _evaluate_blocks(found, options)
@@ -249,7 +210,9 @@ def _evaluate_blocks(found: Opened, options: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation of files that are read in blocks; risks are measured in memory."""
     method = options.get("method") or Method()
     disclosure = disclosure_of(options.get("disclosure"), method, by=found.roles.by)
-    published = _published(found)
+    masked = found.source.masked
+    published = () if masked is None else tuple(masked.schema)
+    doubts.require_published(found.roles, published)
     how = _measuring(found, options, disclosure, published)
     refused = [metric.name for metric in how.metrics if not metric.in_blocks]
     how = replace(how, metrics=[metric for metric in how.metrics if metric.in_blocks])
@@ -257,16 +220,18 @@ def _evaluate_blocks(found: Opened, options: Mapping[str, Any]) -> Evaluation:
     questions = Questions.of(losses, str(how.options["ties"]))
     variables = found.roles.variables
     comparing = Comparing(found.transport, variables, found.source.weights is not None, questions)
-    groups = _named_groups(comparing.run(), found.source.strata_names)
-    notes = dict.fromkeys(unmasked_notes(disclosure, variables))
+    compared = comparing.run()
+    strata = enumerate(found.source.strata_names)
+    groups = [("all", compared[None]), *((name, compared[i]) for i, name in strata if i in compared)]
+    notes = dict.fromkeys(measure.unmasked_notes(disclosure, variables))
     if refused:
         notes[f"left out: {_not_offered(found.engine, refused)}"] = None
-    scores = score_groups(groups, replace(how, metrics=losses, sampling=None), notes)
-    notes |= dict.fromkeys(uninformed_notes(disclosure, risks))
-    notes |= dict.fromkeys(calibration_notes(disclosure, risks))
-    unmasked = untouched_names(found.rows, published, disclosure.columns)
-    scores |= RiskScores(found, disclosure, replace(how, metrics=risks), unmasked).of(groups, notes)
-    measured = evaluation_of(groups, how, scores, notes)
+    scores = measure.score_groups(groups, replace(how, metrics=losses, sampling=None), notes)
+    notes |= dict.fromkeys(measure.uninformed_notes(disclosure, risks))
+    notes |= dict.fromkeys(measure.calibration_notes(disclosure, risks))
+    unmasked = tuple(untouched_names(found.rows, published, disclosure.columns))
+    scores |= score_risks(found, disclosure, replace(how, metrics=risks), unmasked, groups, notes)
+    measured = measure.evaluation_of(groups, how, scores, notes)
     if not risks:
         return measured
     names = dict.fromkeys([*published, *variables])
@@ -274,21 +239,13 @@ def _evaluate_blocks(found: Opened, options: Mapping[str, Any]) -> Evaluation:
     return replace(measured, knowledge=known)
 
 
-def _published(found: Opened) -> tuple[str, ...]:
-    """Return the names of the published columns; raise ValueError if a known one is not among them."""
-    masked = found.source.masked
-    published = () if masked is None else tuple(masked.schema)
-    require_published(found.roles, published)
-    return published
-
-
 def _measuring(
     found: Opened, options: Mapping[str, Any], disclosure: Disclosure, published: Sequence[str]
-) -> Measuring:
+) -> measure.Measuring:
     """Return the metrics that the files have columns for, and how they are measured, as in memory."""
     size = options.get("sample_queries")
     sampling = sampling_of(size)
-    how = Measuring.of(
+    how = measure.Measuring.of(
         options.get("metrics"),
         disclosure,
         ties=options.get("ties", "average"),
@@ -298,15 +255,9 @@ def _measuring(
     )
     if how.named:
         return how
-    return replace(how, metrics=metrics_for_columns(how.metrics, found.rows, published, disclosure.columns))
-
-
-def _named_groups(
-    groups: Mapping[int | None, EngineComparison], names: Sequence[str]
-) -> list[tuple[str, EngineComparison]]:
-    """Return the whole file, named "all", and each stratum with its name."""
-    strata = [(name, groups[number]) for number, name in enumerate(names) if number in groups]
-    return [("all", groups[None]), *strata]
+    return replace(
+        how, metrics=measure.metrics_for_columns(how.metrics, found.rows, published, disclosure.columns)
+    )
 
 
 def check_measuring(engine: str, metrics: str | Iterable[str] | None, ties: str) -> None:

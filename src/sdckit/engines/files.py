@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import re
 import secrets
@@ -13,7 +12,6 @@ import sys
 import tempfile
 import threading
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 import narwhals as nw
@@ -31,29 +29,18 @@ import polars as pl
 
 from sdckit.core.checks import quoted
 from sdckit.core.table import Table, replaced_series
-from sdckit.engines.transport import Letter, messages_in_order, pack, unpack
-from sdckit.io.atomic import (
-    POLARS_ERRORS,
-    atomic,
-    check_target,
-    draft_folder,
-    explain_write_errors,
-    sha256_of,
-    sweep_drafts,
-    sync_folder,
-    usual_folder_mode,
-)
+from sdckit.io import atomic as drafts
+from sdckit.io.atomic import sha256_of
 from sdckit.io.cell_types import damaged_error
 from sdckit.io.csv_table import check_column_names
 from sdckit.io.files import Source, explain_read_errors
 from sdckit.io.formats import PARQUET_SUFFIXES
-from sdckit.io.memory import BEYOND_MEMORY, memory_text, require_memory
+from sdckit.io.memory import BEYOND_MEMORY, require_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sdckit.arrays import Floats
-    from sdckit.engines.transport import Message
     from sdckit.io.atomic import AnyPath
     from sdckit.io.formats import Dialect
 
@@ -91,7 +78,7 @@ class ParquetFile:
         self.require_unchanged()
         try:
             found = _scan(self.path, self.size, self.changed).slice(first, rows).select(columns).collect()
-        except (*POLARS_ERRORS, OSError) as error:
+        except (*drafts.POLARS_ERRORS, OSError) as error:
             self.require_unchanged()
             raise damaged_error(self.path, "Parquet") from error
         if found.height != rows:
@@ -167,14 +154,18 @@ def find_files(given: Any) -> ParquetFiles:
     The files of a folder are taken in the order of their names, hidden ones and those that begin with an
     underscore left out.
     """
-    several = isinstance(given, (list, tuple))
-    paths = [path for one in (given if several else [given]) for path in _files_at(Path(one))]
+    paths = [path for one in paths_of(given) for path in _files_at(one)]
     if not paths:
         raise ValueError("the list of Parquet files is empty; name at least one")
     found = [_open(path) for path in paths]
     for path, (_, schema) in zip(paths, found, strict=True):
         _require_same_schema(paths[0], found[0][1], path, schema)
     return ParquetFiles(tuple(file for file, _ in found), found[0][1])
+
+
+def paths_of(given: Any) -> list[Path]:
+    """Return the paths of data that are given as one path or as a list of them."""
+    return [Path(one) for one in (given if isinstance(given, (list, tuple)) else [given])]
 
 
 def read_folder(path: Path, dialect: Dialect) -> Source:
@@ -212,7 +203,7 @@ def _open(path: Path) -> tuple[ParquetFile, dict[str, pl.DataType]]:
     try:
         lazy = _scan(str(path), seen.st_size, seen.st_mtime_ns)
         schema, rows = lazy.collect_schema(), lazy.select(pl.len()).collect().item()
-    except (*POLARS_ERRORS, OSError) as error:
+    except (*drafts.POLARS_ERRORS, OSError) as error:
         raise damaged_error(path, "Parquet") from error
     check_column_names(path, schema.names())
     return ParquetFile(str(path), rows, seen.st_size, seen.st_mtime_ns, footer), dict(schema)
@@ -295,123 +286,19 @@ def return_freed_memory() -> None:
     trim(0)
 
 
-def choose_engine(paths: Sequence[Any], memory: int) -> Literal["memory", "local"]:
+def choose_engine(paths: Sequence[Path], memory: int) -> Literal["memory", "local"]:
     """Return the engine for files: "memory" if evaluating them fits into so many bytes, else "local".
 
     With the default metrics, it takes about 700 bytes for each row and numeric column of the original
     (measured on 500,000 to 1,000,000 rows of 4 and 8 columns). Files other than Parquet are always read into
     memory.
     """
-    given = Path(paths[0])
+    given = paths[0]
     if not given.is_dir() and given.suffix.lower() not in PARQUET_SUFFIXES:
         return "memory"
     files = find_files(given)
     needed = files.rows * len(files.table.numeric_names) * EVALUATE_BYTES
     return "memory" if needed <= memory else "local"
-
-
-WRITE_BYTES = 1 << 20  # smaller messages are written together
-FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-
-
-class SpillFolder:
-    """A private folder inside `scratch`, made when it is first needed and removed after the `with` block."""
-
-    def __init__(self, scratch: Path) -> None:
-        self.scratch = scratch
-        self._made: Path | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def path(self) -> Path:
-        """The folder, which is made now if it does not exist."""
-        with self._lock:
-            if self._made is None:
-                self._made = Path(tempfile.mkdtemp(prefix="sdckit-", dir=self.scratch))
-        return self._made
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._made is not None:
-            shutil.rmtree(self._made, ignore_errors=True)
-
-
-class MessageStore:
-    """Messages for the buckets of one stage, added by any thread and taken bucket by bucket.
-
-    Messages are held in memory up to `limit` bytes; then all of them are appended to one file a bucket.
-    """
-
-    def __init__(self, folder: SpillFolder, name: str, limit: int) -> None:
-        self.folder, self.name, self.limit = folder, name, limit
-        self.sizes: dict[int, int] = defaultdict(int)  # bytes of each bucket's messages
-        self.rows: dict[int, int] = defaultdict(int)  # length of the longest array of each message, added up
-        self.senders, self.finished = 1, 0  # blocks or buckets that add messages; those that did
-        self._held: dict[int, list[bytearray]] = defaultdict(list)
-        self._held_bytes = 0
-        self.written: bool = False  # whether messages were written to files
-        self._lock = threading.Lock()
-
-    @property
-    def buckets(self) -> list[int]:
-        """Numbers of the buckets that messages were added for."""
-        return sorted(self.sizes)
-
-    def add(self, origin: int, messages: Iterable[Message]) -> None:
-        """Add the messages of a block or bucket."""
-        for place, message in enumerate(messages):
-            packed = pack(Letter(origin, place, message))
-            with self._lock:
-                self.sizes[message.bucket] += len(packed)
-                self.rows[message.bucket] += max((len(array) for array in message.arrays), default=0)
-                self._held[message.bucket].append(packed)
-                self._held_bytes += len(packed)
-                if self._held_bytes > self.limit:
-                    self._write()
-        with self._lock:
-            self.finished += 1
-
-    def take(self, bucket: int) -> list[Message]:
-        """Return the messages of a bucket in the order of their origin, and forget them."""
-        with self._lock:
-            held = self._held.pop(bucket, [])
-            self._held_bytes -= sum(map(len, held))
-        letters = [letter for packed in held for letter in unpack(packed)]
-        file = self._file(bucket) if self.written else None
-        if file is not None and file.exists():
-            letters += unpack(np.fromfile(file, np.uint8))
-            file.unlink()  # its space is needed by the next stage
-        return messages_in_order(letters)
-
-    def _file(self, bucket: int) -> Path:
-        """Return the path of the file of a bucket."""
-        return self.folder.path / f"{self.name}-{bucket}"
-
-    def _write(self) -> None:
-        """Append all messages that are held in memory to the files of their buckets."""
-        self.written = True
-        try:
-            for bucket, packed in self._held.items():
-                with self._file(bucket).open("ab", buffering=WRITE_BYTES) as file:
-                    file.writelines(packed)
-        except OSError as error:
-            raise self._write_error(error) from error
-        self._held.clear()
-        self._held_bytes = 0
-        return_freed_memory()  # else stages would come on top of it
-
-    def _write_error(self, error: OSError) -> OSError:
-        """Return a one-line error for a full disk, with the space that is needed; other errors unchanged."""
-        if error.errno not in FULL:
-            return error
-        needed = sum(self.sizes.values()) * self.senders / max(self.finished, 1)
-        reason = (error.strerror or "no space left").lower()
-        return OSError(
-            f"could not write intermediate files to '{self.folder.scratch}': {reason}; about "
-            f"{memory_text(needed)} are needed: free some space or name another folder with scratch="
-        )
 
 
 def checked_scratch(scratch: AnyPath | None) -> Path:
@@ -524,9 +411,9 @@ class PartWriter:
 def refused_writes(path: Path) -> Iterator[None]:
     """Turn an error of the operating system or of polars while writing into one line with a remedy."""
     try:
-        with explain_write_errors(path):
+        with drafts.explain_write_errors(path):
             yield
-    except POLARS_ERRORS as error:
+    except drafts.POLARS_ERRORS as error:
         reason = str(error).splitlines()[0]  # polars may hide why the system refused
         raise OSError(
             f"could not write to '{path}': no space left, or {reason}; free some space or use another folder"
@@ -552,7 +439,7 @@ class Output:
         if target in inside or any(target in one.parents for one in inside):
             raise ValueError(f"'{self.path}' holds the original data; choose another name for the output")
         if self.is_file:
-            check_target(self.path, self.overwrite, PARQUET_SUFFIXES)
+            drafts.check_target(self.path, self.overwrite, PARQUET_SUFFIXES)
         elif self.path.exists() and not (self.overwrite and self.path.is_dir()):
             raise FileExistsError(
                 f"'{self.path}' exists already; choose another name or overwrite it (overwrite=True)"
@@ -575,21 +462,21 @@ class Output:
         """
         target = Path(os.path.realpath(self.path))
         with ExitStack() as stack:
-            with explain_write_errors(self.path):
-                sweep_drafts(target.parent)
-                folder = stack.enter_context(draft_folder(target.parent))
+            with drafts.explain_write_errors(self.path):
+                drafts.sweep_drafts(target.parent)
+                folder = stack.enter_context(drafts.draft_folder(target.parent))
             with exit_when_terminated():
                 yield folder
             _remove_strays(folder)
             if self.is_file:
                 self._write_file(sorted(folder.iterdir()), schema)
             else:
-                with explain_write_errors(self.path):
+                with drafts.explain_write_errors(self.path):
                     _move_folder(folder, target, overwrite=self.overwrite)
 
     def _write_file(self, parts: Sequence[Path], schema: Any) -> None:
         """Write the rows of all part files, in their order, as one file."""
-        with atomic(self.path, self.overwrite) as temporary:
+        with drafts.atomic(self.path, self.overwrite) as temporary:
             rows = pl.scan_parquet(list(parts), glob=False, hive_partitioning=False)
             rows.sink_parquet(temporary, arrow_schema=schema)
 
@@ -606,9 +493,9 @@ def _move_folder(folder: Path, target: Path, *, overwrite: bool) -> None:
     if overwrite and target.exists():
         target.rename(old)
     try:
-        folder.chmod(usual_folder_mode(folder.parent))
+        folder.chmod(drafts.usual_folder_mode(folder.parent))
         folder.rename(target)
-        sync_folder(target.parent)
+        drafts.sync_folder(target.parent)
     except BaseException:
         if old.exists():
             old.rename(target)
@@ -632,3 +519,10 @@ def required_schema(files: ParquetFiles, columns: Mapping[str, pl.DataType], mas
         return None
     plain = pa.schema(pl.Schema(columns))
     return pa.schema([field.with_nullable(field.name not in strict) for field in plain])
+
+
+def require_packages() -> None:
+    """Raise ImportError if a package that Spark needs is missing."""
+    for name in ("pyspark", "pyarrow", "pandas"):
+        if find_spec(name) is None:
+            raise ImportError(f'there is no {name}; run pip install "sdckit[spark]"')

@@ -1,100 +1,33 @@
-"""Tasks on the threads of one machine."""
+"""Tasks on the threads of one machine, and messages between them in memory or in files."""
 
 from __future__ import annotations
 
+import errno
 import os
+import pickle
+import tempfile
 import threading
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdckit.engines.files import (
-    MessageStore,
-    SpillFolder,
-    checked_scratch,
-    exit_when_terminated,
-    memory_in_use,
-    return_freed_memory,
-)
+from sdckit.engines.files import checked_scratch, exit_when_terminated, memory_in_use, return_freed_memory
 from sdckit.io.memory import memory_at_hand, memory_text
 from sdckit.progress import STOPPING, track
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
 
     from sdckit.engines.source import Source
     from sdckit.engines.transport import Block, BlockRef, First, Last, Message, Reads, Stage
     from sdckit.io.atomic import AnyPath
 
 
-Work = TypeVar("Work")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-class Workers:
-    """Threads whose running items together need at most `limit` bytes; an item that needs more runs alone."""
-
-    def __init__(self, threads: int, limit: int) -> None:
-        self.threads, self.limit = threads, limit
-
-    def run(
-        self,
-        work: Callable[[Work], Result],
-        items: Sequence[Work],
-        need: Callable[[Work], int],
-        report: Callable[[float], None],
-    ) -> list[Result]:
-        """Return the result of the work on each item, in their order; `report` gets the share done.
-
-        An error of an item reaches the caller as it is, after the items that are running have ended; so does
-        Ctrl-C.
-        """
-        memory = _Memory(self.limit)
-        results: list[Result] = []
-
-        def work_on(item: Work) -> Result:
-            """Return the result for one item, once there is memory for it."""
-            with memory.reserved(need(item)):
-                return work(item)
-
-        pool = ThreadPoolExecutor(self.threads)
-        try:
-            tasks = [pool.submit(work_on, item) for item in items]
-            for task in tasks:
-                report(len(results) / len(tasks))
-                results.append(task.result())
-                if STOPPING.is_set():  # Ctrl-C raises in the main thread only
-                    raise KeyboardInterrupt
-        finally:
-            memory.closed = True
-            pool.shutdown(cancel_futures=True)
-        report(1.0)
-        return results
-
-
-class _Memory:
-    """A number of bytes that threads reserve parts of, waiting until there are enough."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit, self.used, self.closed = limit, 0, False
-        self._freed = threading.Condition()
-
-    @contextmanager
-    def reserved(self, size: int) -> Iterator[None]:
-        """Reserve bytes inside the `with`; raise KeyboardInterrupt if the work has been given up."""
-        with self._freed:
-            self._freed.wait_for(lambda: self.closed or not self.used or self.used + size <= self.limit)
-            if self.closed:
-                raise KeyboardInterrupt
-            self.used += size
-        try:
-            yield
-        finally:
-            with self._freed:
-                self.used -= size
-                self._freed.notify_all()
-
 
 CELL_BYTES = 32  # a cell as it is read: in the file's type, as float64, and two copies by a task
 ROW_BYTES = 150  # that a task or stage needs a row at its peak, messages included (measured)
@@ -105,8 +38,189 @@ SPARE = 150_000_000  # bytes for code that is compiled and for memory that is fr
 LEAST = 50_000_000  # bytes for rows below which nothing is begun
 FEW_ROWS = 1_000_000  # rows that a bucket should be able to hold, rather than to use more threads
 FEWEST_ROWS = 1000  # rows of a block or bucket, at least
+WRITE_BYTES = 1 << 20  # smaller messages are written together
+FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
-Item = TypeVar("Item")
+
+class MessageStore:
+    """Messages for the buckets of one stage, added by any thread and taken bucket by bucket.
+
+    Messages are held in memory up to `limit` bytes; then all of them are appended to one file a bucket in a
+    private folder. `senders` is the number of blocks or buckets that add messages.
+    """
+
+    def __init__(self, files: Path, limit: int, senders: int) -> None:
+        self.files, self.limit, self.senders = files, limit, senders
+        self.sizes: dict[int, int] = defaultdict(int)  # bytes of each bucket's messages
+        self.rows: dict[int, int] = defaultdict(int)  # length of the longest array of each message, added up
+        self.finished = 0  # senders that have added all
+        self._held: dict[int, list[bytes]] = defaultdict(list)
+        self._held_bytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def buckets(self) -> list[int]:
+        """Numbers of the buckets that messages were added for."""
+        return sorted(self.sizes)
+
+    def need(self, bucket: int) -> int:
+        """Return how many bytes a stage needs for a bucket: its messages and what it computes from them."""
+        return max(ROW_BYTES * self.rows[bucket], COPIES * self.sizes[bucket])
+
+    def add(self, origin: int, messages: Iterable[Message]) -> None:
+        """Add the messages of a block or bucket."""
+        for place, message in enumerate(messages):
+            packed = pickle.dumps((origin, place, message), pickle.HIGHEST_PROTOCOL)
+            with self._lock:
+                self.sizes[message.bucket] += len(packed)
+                self.rows[message.bucket] += max((len(array) for array in message.arrays), default=0)
+                self._held[message.bucket].append(packed)
+                self._held_bytes += len(packed)
+                if self._held_bytes > self.limit:
+                    self._write()
+        with self._lock:
+            self.finished += 1
+
+    def take(self, bucket: int) -> list[Message]:
+        """Return the messages of a bucket in the order of their origin, and forget them."""
+        with self._lock:
+            held = self._held.pop(bucket, [])
+            self._held_bytes -= sum(map(len, held))
+        found = []
+        while held:  # Unpickled is only what was pickled above.
+            found.append(pickle.loads(held.pop()))  # noqa: S301
+        path = self._file(bucket)
+        if path.exists():
+            with path.open("rb") as file:
+                while file.peek(1):
+                    found.append(pickle.load(file))  # noqa: S301
+            path.unlink()  # its space is needed by the next stage
+        return [message for _, _, message in sorted(found, key=itemgetter(0, 1))]
+
+    def _file(self, bucket: int) -> Path:
+        """Return the path of the file of a bucket."""
+        return self.files.with_name(f"{self.files.name}-{bucket}")
+
+    def _write(self) -> None:
+        """Append all messages that are held in memory to the files of their buckets."""
+        try:
+            for bucket, packed in self._held.items():
+                with self._file(bucket).open("ab", buffering=WRITE_BYTES) as file:
+                    file.writelines(packed)
+        except OSError as error:
+            raise self._write_error(error) from error
+        self._held.clear()
+        self._held_bytes = 0
+        return_freed_memory()  # else stages would come on top of it
+
+    def _write_error(self, error: OSError) -> OSError:
+        """Return a one-line error for a full disk, with the space that is needed; other errors unchanged."""
+        if error.errno not in FULL:
+            return error
+        needed = sum(self.sizes.values()) * self.senders / max(self.finished, 1)
+        reason = (error.strerror or "no space left").lower()
+        return OSError(
+            f"could not write intermediate files to '{self.files.parent.parent}': {reason}; about "
+            f"{memory_text(needed)} are needed: free some space or name another folder with scratch="
+        )
+
+
+@dataclass
+class Workers:
+    """Threads whose running items together need at most `limit` bytes; an item that needs more runs alone.
+
+    `held` is the number of bytes of messages that stay in memory, `scratch` the folder for the others.
+    """
+
+    threads: int
+    limit: int
+    held: int
+    scratch: Path
+
+    def run(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        need: Callable[[Item], int],
+        report: Callable[[float], None],
+    ) -> list[Result]:
+        """Return the result of the work on each item, in their order; `report` gets the share done.
+
+        `need` says how many bytes the work on an item takes. An error of an item reaches the caller as it is,
+        after the items that are running have ended; so does Ctrl-C.
+        """
+        largest = max(map(need, items), default=1)
+        results: list[Result] = []
+        pool = ThreadPoolExecutor(max(1, min(self.threads, self.limit // largest)))
+        try:
+            tasks = [pool.submit(work, item) for item in items]
+            for task in tasks:
+                report(len(results) / len(tasks))
+                results.append(task.result())
+                if STOPPING.is_set():  # Ctrl-C raises in the main thread only
+                    raise KeyboardInterrupt
+        finally:
+            pool.shutdown(cancel_futures=True)
+        report(1.0)
+        return results
+
+    def exchange(
+        self,
+        first: Callable[[Item], Iterable[Message]],
+        items: Sequence[Item],
+        need: Callable[[Item], int],
+        stages: Sequence[Stage],
+        last: Last,
+        *,
+        step: str,
+    ) -> dict[int, Any]:
+        """Send messages made from items through stages; return the result of the last stage by bucket."""
+        with (
+            track(step, len(stages) + 2) as report,
+            exit_when_terminated(),
+            tempfile.TemporaryDirectory(prefix="sdckit-", dir=self.scratch) as folder,
+        ):
+            store = MessageStore(Path(folder, "blocks"), self.held, len(items))
+            numbers = range(len(items))
+            self.run(lambda i: store.add(i, first(items[i])), numbers, lambda i: need(items[i]), report)
+            for number, stage in enumerate(stages, 1):
+                after = MessageStore(Path(folder, f"stage{number}"), self.held, len(store.buckets))
+                self._run_stage(stage, store, after, _after(number, report))
+                store = after
+            results = self.run(
+                lambda bucket: last(bucket, store.take(bucket)),
+                store.buckets,
+                store.need,
+                _after(len(stages) + 1, report),
+            )
+        return dict(zip(store.buckets, results, strict=True))
+
+    def _run_stage(
+        self, stage: Stage, before: MessageStore, after: MessageStore, report: Callable[[float], None]
+    ) -> None:
+        """Send each bucket's messages through a stage, and what it makes of them to the next store."""
+
+        def work(bucket: int) -> None:
+            """Send the messages of a bucket."""
+            after.add(bucket, stage(bucket, before.take(bucket)))
+
+        self.run(work, before.buckets, before.need, report)
+
+
+def _after(steps: int, report: Callable[[float], None]) -> Callable[[float], None]:
+    """Return a function that reports the share done of a step that comes after whole ones."""
+    return lambda share: report(steps + share)
+
+
+def workers_within(memory: int | None, row_bytes: int, scratch: AnyPath | None) -> Workers:
+    """Return workers within a limit on the resident memory of this process, most of what is at hand for None.
+
+    There is a thread for each core, fewer where `FEW_ROWS` rows of so many bytes each would be too large.
+    """
+    left = memory_for_rows(memory)
+    running = int(left * RUNNING)
+    threads = max(1, min(os.cpu_count() or 1, running // (FEW_ROWS * row_bytes)))
+    return Workers(threads, running, int(left * HELD), checked_scratch(scratch))
 
 
 class LocalTransport:
@@ -135,17 +249,12 @@ class LocalTransport:
         scratch: AnyPath | None = None,
     ) -> None:
         self.source, self.rows = source, source.rows
-        self.scratch: Path = checked_scratch(scratch)
-        left = memory_for_rows(memory)
-        running = int(left * RUNNING)
-        cores = max(1, min(os.cpu_count() or 1, running // (FEW_ROWS * ROW_BYTES)))
-        self.workers: Workers = Workers(threads or cores, running)
-        self.held: int = int(left * HELD)
-        self.bucket_rows: int = max(running // (self.workers.threads * ROW_BYTES), FEWEST_ROWS)
+        self.workers: Workers = workers_within(memory, ROW_BYTES, scratch)
+        self.workers.threads = threads or self.workers.threads
+        self.bucket_rows: int = max(self.workers.limit // (self.workers.threads * ROW_BYTES), FEWEST_ROWS)
 
     def scan(self, task: Callable[[Block], Any], reads: Reads, *, step: str) -> list[Any]:
         """Return the result of the task on each block of rows, in the order of the blocks."""
-        self.source.require_columns(reads)
         blocks, need = self._blocks(reads)
         with track(step, 1) as report:
             found = self.workers.run(lambda ref: task(self.source.read(ref, reads)), blocks, need, report)
@@ -156,24 +265,16 @@ class LocalTransport:
         self, first: First, reads: Reads, stages: Sequence[Stage], last: Last, *, step: str
     ) -> dict[int, Any]:
         """Return the result of the last stage for each bucket that got messages, by its number."""
-        self.source.require_columns(reads)
         blocks, need = self._blocks(reads)
-        found = exchange_items(
-            lambda ref: first(self.source.read(ref, reads)),
-            blocks,
-            need,
-            stages,
-            last,
-            step=step,
-            workers=self.workers,
-            held=self.held,
-            scratch=self.scratch,
+        found = self.workers.exchange(
+            lambda ref: first(self.source.read(ref, reads)), blocks, need, stages, last, step=step
         )
         self.source.require_unchanged()
         return found
 
     def _blocks(self, reads: Reads) -> tuple[list[BlockRef], Callable[[BlockRef], int]]:
         """Return blocks that fit into memory with the columns to be read, and the bytes that one needs."""
+        self.source.require_columns(reads)
         columns = len(reads.original) + len(reads.masked) + 2 * len(reads.cells)
         size = CELL_BYTES * columns + ROW_BYTES
         most = self.workers.limit // (self.workers.threads * size)
@@ -198,68 +299,3 @@ def memory_for_rows(memory: int | None) -> int:
             f"give at least {memory_text(1.1 * least)}"
         )
     return left
-
-
-def exchange_items(
-    first: Callable[[Item], Iterable[Message]],
-    items: Sequence[Item],
-    need: Callable[[Item], int],
-    stages: Sequence[Stage],
-    last: Last,
-    *,
-    step: str,
-    workers: Workers,
-    held: int,
-    scratch: Path,
-) -> dict[int, Any]:
-    """Send messages made from items through stages; return the result of the last stage by bucket.
-
-    `need` says how many bytes the work on an item takes, `held` how many of messages stay in memory.
-    """
-    with track(step, len(stages) + 2) as report, exit_when_terminated(), SpillFolder(scratch) as folder:
-        stores = [MessageStore(folder, f"stage{number}", held) for number in range(len(stages) + 1)]
-        stores[0].senders = len(items)
-        workers.run(
-            lambda number: stores[0].add(number, first(items[number])),
-            range(len(items)),
-            lambda number: need(items[number]),
-            report,
-        )
-        for number, stage in enumerate(stages):
-            _run_stage(stage, stores[number], stores[number + 1], workers, _after(number + 1, report))
-        store = stores[-1]
-        return dict(
-            zip(
-                store.buckets,
-                workers.run(
-                    lambda bucket: last(bucket, store.take(bucket)),
-                    store.buckets,
-                    lambda bucket: _bytes_needed(store, bucket),
-                    _after(len(stages) + 1, report),
-                ),
-                strict=True,
-            )
-        )
-
-
-def _run_stage(
-    stage: Stage, before: MessageStore, after: MessageStore, workers: Workers, report: Callable[[float], None]
-) -> None:
-    """Send each bucket's messages through a stage, and what it makes of them to the next store."""
-    after.senders = len(before.buckets)
-    workers.run(
-        lambda bucket: after.add(bucket, stage(bucket, before.take(bucket))),
-        before.buckets,
-        lambda bucket: _bytes_needed(before, bucket),
-        report,
-    )
-
-
-def _bytes_needed(store: MessageStore, bucket: int) -> int:
-    """Return how many bytes a stage needs for a bucket: its messages and what it computes from them."""
-    return max(ROW_BYTES * store.rows[bucket], COPIES * store.sizes[bucket])
-
-
-def _after(steps: int, report: Callable[[float], None]) -> Callable[[float], None]:
-    """Return a function that reports the share done of a step that comes after whole ones."""
-    return lambda share: report(steps + share)

@@ -6,8 +6,8 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,48 +20,15 @@ from sdckit.core.registry import METHODS, check_parameters, function_options, pa
 from sdckit.core.roles import OPTIONS, resolve_roles, warn_of_masked_weights, warn_of_undecided
 from sdckit.core.table import Table, fewest_decimals, is_path, is_spark_frame
 from sdckit.core.text import plural
+from sdckit.engines import row_parts
 from sdckit.engines.files import Output, PartWriter, published_type, required_schema
-from sdckit.engines.group_masking import (
-    AverageRuns,
-    GroupRecords,
-    ReturnSwapped,
-    Runs,
-    SendRecords,
-    SendRuns,
-    SendValues,
-    Swap,
-    SwapValues,
-    find_blocks,
-    find_buckets,
-    with_codes,
-)
-from sdckit.engines.opening import aligned_files, transport_on, with_columns_of_array
-from sdckit.engines.row_parts import (
-    Finish,
-    FinishCounts,
-    FinishPart,
-    RowParts,
-    count_broken,
-    count_columns,
-    declared_rules,
-    finish_parts,
-    matrix_of,
-    rule_columns,
-    strata_in,
-    with_products,
-)
+from sdckit.engines.group_masking import RankMasking, Runs, Swap, find_blocks, find_buckets, with_codes
+from sdckit.engines.opening import aligned_files, require_unique_key, transport_on, with_columns_of_array
 from sdckit.engines.source import Source
-from sdckit.engines.transport import merged
+from sdckit.engines.transport import matrix_of, merged, strata_in
 from sdckit.kernels.draws import CellDraws, entropy_bytes
+from sdckit.masking import mask_table
 from sdckit.masking.disclosure import Disclosure
-from sdckit.masking.mask_table import (
-    NO_RULE,
-    apply,
-    enough_present,
-    notes_by_stratum,
-    warn_of_codes_hit,
-    warn_of_unmasked,
-)
 from sdckit.masking.microaggregation import note_on_gaps
 from sdckit.masking.swapping import swap_parameters
 from sdckit.progress import track
@@ -73,8 +40,7 @@ if TYPE_CHECKING:
     from sdckit.core.registry import InBlocks, Method, WholeColumns
     from sdckit.core.roles import Roles
     from sdckit.engines.opening import Settings
-    from sdckit.engines.row_parts import Counts
-    from sdckit.engines.transport import Block, Stage, Transport
+    from sdckit.engines.transport import Block, Transport
     from sdckit.rules.rules import Rules
 
 
@@ -92,15 +58,15 @@ class MaskBlock:
     options: tuple[Mapping[str, Any], ...]
     bases: tuple[Any, ...]
     draws: CellDraws
-    finish: Finish
+    finish: row_parts.Finish
 
-    def __call__(self, block: Block) -> FinishCounts:
+    def __call__(self, block: Block) -> row_parts.FinishCounts:
         """Return what was counted while the block was finished."""
         values = matrix_of(block, self.names)
         masked = np.empty_like(values)
         for stratum, rows in strata_in(block):
             draws: Any = self.draws.at(block.first + rows)
-            masked[rows] = apply(
+            masked[rows] = mask_table.apply(
                 self.method,
                 np.asfortranarray(values[rows]),
                 dict(self.options[stratum]),
@@ -113,15 +79,24 @@ class MaskBlock:
 
 @dataclass(frozen=True)
 class MaskJob:
-    """A masking of files: method, columns, names and options of the strata, source of randomness."""
+    """A masking of files: method, roles of columns, options of the strata, source of randomness."""
 
     transport: Transport
+    source: Source
+    roles: Roles
     method: Method
-    names: tuple[str, ...]
-    strata: tuple[str, ...]
     options: tuple[Mapping[str, Any], ...]  # of each stratum
     draws: CellDraws
-    stratified: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns to mask."""
+        return self.roles.variables
+
+    @property
+    def strata(self) -> tuple[str, ...]:
+        """Names of the strata; of the whole file without any."""
+        return self.source.strata_names or ("all",)
 
     @property
     def plan(self) -> InBlocks:
@@ -139,11 +114,11 @@ class MaskJob:
         """Return the options of each stratum as the method's function takes them."""
         return [function_options(self.method, chosen, self.names) for chosen in self.options]
 
-    def check_sizes(self, counts: Sequence[Counts]) -> None:
+    def check_sizes(self, counts: Sequence[row_parts.Counts]) -> None:
         """Raise ValueError if the file or a stratum has fewer records than the method needs."""
         for name, found, chosen in zip(self.strata, counts, self.options, strict=True):
-            what = f"stratum {quoted(name)}" if self.stratified else "the file"
-            enough_present(self.method, found.present, len(self.names), chosen, what)
+            what = f"stratum {quoted(name)}" if self.roles.by else "the file"
+            mask_table.enough_present(self.method, found.present, len(self.names), chosen, what)
             empty = found.records - found.present
             if self.method.alike is not None and self.method.alike(chosen) and 0 < empty < chosen["k"]:
                 raise ValueError(
@@ -151,85 +126,112 @@ class MaskJob:
                     f"k = {chosen['k']}; leave them out, or use engine='memory'"
                 )
 
-    def whole_columns(self, counts: Sequence[Counts]) -> list[WholeColumns]:
+    def whole_columns(self, counts: Sequence[row_parts.Counts]) -> list[WholeColumns]:
         """Return the facts on each stratum that the method needs, by further scans."""
         columns = [found.whole(nonzero=self.plan.nonzero) for found in counts]
         if self.plan.needs in ("squares", "products"):
-            return with_products(self.transport, self.names, columns, self.plan)
+            return row_parts.with_products(
+                self.transport, self.names, columns, full=self.plan.needs == "products"
+            )
         if self.plan.needs == "codes":
             return with_codes(self.transport, self.names, columns, self.function_options())
         return columns
 
-    def run(self, columns: Sequence[WholeColumns], finish: Finish) -> tuple[FinishCounts, list[list[str]]]:
+    def run(
+        self, columns: Sequence[WholeColumns], finish: row_parts.Finish
+    ) -> tuple[row_parts.FinishCounts, list[list[str]]]:
         """Mask, finish and write all rows; return what was counted, and notes for each stratum."""
-        given = self.function_options()
-        notes = [self.plan.notes(one, chosen) for one, chosen in zip(columns, given, strict=True)]
+        notes = [*map(self.plan.notes, columns, self.function_options())]
         if self.plan.how == "cells":
-            return self._mask_cells(columns, finish), notes
-        if self.plan.how == "ranks":
-            return self._mask_ranks(columns, finish), notes
-        counts, more = self._mask_groups(columns, finish)
-        return counts, [a + b for a, b in zip(notes, more, strict=True)]
-
-    def _mask_cells(self, columns: Sequence[WholeColumns], finish: Finish) -> FinishCounts:
-        """Mask each block of rows by the method's own function."""
-        bases = tuple(self.plan.basis(one, chosen) for one, chosen in zip(columns, self.options, strict=True))
-        task = MaskBlock(self.method, self.names, self.options, bases, self.draws, finish)
-        return reduce(merged, self.transport.scan(task, finish.reads, step="masking"))
-
-    def _parts(self) -> RowParts:
-        """Return the parts of rows that are written by one task each."""
-        return RowParts.of(self.transport.rows, len(self.names), self.transport.bucket_rows)
-
-    def _mask_ranks(self, columns: Sequence[WholeColumns], finish: Finish) -> FinishCounts:
-        """Mask by ranks: swap the values of ranks, or average runs of them."""
-        p, parts = len(self.names), self._parts()
+            bases = tuple(map(self.plan.basis, columns, self.options))
+            task = MaskBlock(self.method, self.names, self.options, bases, self.draws, finish)
+            return reduce(merged, self.transport.scan(task, finish.reads, step="masking")), notes
+        p, largest = len(self.names), self.transport.bucket_rows
+        parts = row_parts.RowParts.of(self.transport.rows, p, largest)
+        last = row_parts.FinishPart(finish, parts)
+        if self.plan.how == "groups":
+            groups, more = find_blocks(self.transport, self.names, columns, self.method, self.options)
+            done = row_parts.finish_parts(self.transport, groups.send, [partial(groups.group, parts)], last)
+            return done, [a + b for a, b in zip(notes, more, strict=True)]
         sizes = [int(n) for one in columns for n in one.seen]
-        largest = max(1, int(ROOM * self.transport.bucket_rows))
         with track("masking", 1.0) as report:
             report(0.0, CUTTING)
-            buckets = find_buckets(self.transport, self.names, sizes, largest)
-            swaps, runs = self._swaps(sizes), self._runs(sizes)
-            skipped = frozenset(piece for piece, run in runs.items() if run.n < run.k)
-            first = SendValues(self.names, buckets, parts, skipped, swaps)
-            stages: list[Stage] = [SendRuns(buckets, runs), AverageRuns(buckets, parts, runs, p)]
-            if swaps:
-                stages = [SwapValues(buckets), ReturnSwapped(buckets, parts, p)]
+            buckets = find_buckets(self.transport, self.names, sizes, max(1, int(ROOM * largest)))
+            pieces = {piece: self._by_ranks(n, *divmod(piece, p)) for piece, n in enumerate(sizes)}
+            enough = {piece: one for piece, one in pieces.items() if isinstance(one, Swap) or one.n >= one.k}
+            ranks = RankMasking(self.names, buckets, parts, enough)
             report(CUTTING, 1.0 - CUTTING)
-            return finish_parts(self.transport, first, stages, FinishPart(finish, parts))
+            return row_parts.finish_parts(self.transport, ranks.send_values, ranks.stages, last), notes
 
-    def _swaps(self, sizes: Sequence[int]) -> dict[int, Swap]:
-        """Return the swapping of each piece; none for a method that draws nothing."""
+    def _by_ranks(self, n: int, stratum: int, column: int) -> Swap | Runs:
+        """Return how n values of a column within a stratum are masked by their ranks."""
+        options = self.options[stratum]
         if not self.method.random:
-            return {}
-        found, p = {}, len(self.names)
-        for piece, n in enumerate(sizes):
-            stratum, column = divmod(piece, p)
-            chosen = swap_parameters(**self.options[stratum])
-            draws = self.draws.in_stream(FIRST_STRATUM + stratum).of_column(column)
-            found[piece] = Swap(n, chosen.window(n)[1], chosen.downwards, draws)
-        return found
+            return Runs(n, options["k"], options["aggregate"])
+        chosen = swap_parameters(**options)
+        draws = self.draws.in_stream(FIRST_STRATUM + stratum).of_column(column)
+        return Swap(n, chosen.window(n)[1], chosen.downwards, draws)
 
-    def _runs(self, sizes: Sequence[int]) -> dict[int, Runs]:
-        """Return the runs of ranks of each piece; none for a method that draws."""
-        if self.method.random:
-            return {}
-        p = len(self.names)
-        chosen = [self.options[piece // p] for piece in range(len(sizes))]
-        return {
-            piece: Runs(n, one["k"], one["aggregate"])
-            for piece, (n, one) in enumerate(zip(sizes, chosen, strict=True))
-        }
+    def write(
+        self,
+        counts: Sequence[row_parts.Counts],
+        digits: int | str | None,
+        rules: Rules | None,
+        target: Output,
+        check: Callable[[Path], None],
+    ) -> list[str]:
+        """Mask and write the file, warn of what should not be published so, and return notes."""
+        decimals, whole = _decimals(counts, digits), None
+        if rules is not None:
+            Edits(rules, self.names, np.empty((0, len(rules.columns)))).refuse_split_groups(self.method)
+            warn_of_broken_rules(rules, row_parts.count_broken(self.transport, rules))
+            whole = row_parts.rule_columns(self.transport, rules, len(self.strata))
+        columns = self.whole_columns(counts)
+        writer = self._writer(decimals)
+        with target.parts(writer.schema) as folder:
+            writer = replace(writer, folder=str(folder))
+            finish = row_parts.Finish(
+                self.source, self.method.name, self.names, decimals, writer, rules, whole
+            )
+            done, by_stratum = self.run(columns, finish)
+            check(folder)
+        self._warn(done, rules)
+        notes = mask_table.notes_by_stratum(zip(self.strata, by_stratum, strict=True), len(self.strata))
+        if self.alike:
+            changes = done.by_stratum.values()
+            gaps = note_on_gaps(sum(one.filled for one in changes), sum(one.suppressed for one in changes))
+            notes[:0] = gaps
+        return notes + ([] if rules is None else repair_notes(rules, done.repair))
 
-    def _mask_groups(
-        self, columns: Sequence[WholeColumns], finish: Finish
-    ) -> tuple[FinishCounts, list[list[str]]]:
-        """Mask by groups that are formed within blocks of similar records."""
-        blocks, notes = find_blocks(self.transport, self.names, columns, self.method, self.options)
-        parts = self._parts()
-        first = SendRecords(self.names, blocks)
-        stage = GroupRecords(self.method, self.names, self.options, blocks, parts)
-        return finish_parts(self.transport, first, [stage], FinishPart(finish, parts)), notes
+    def _writer(self, decimals: tuple[int, ...] | None) -> PartWriter:
+        """Return the writer of parts of the output, whose folder is still to be told."""
+        files, places = self.source.original, dict(zip(self.names, decimals or (), strict=False))
+        types = {name: published_type(files.schema[name], places.get(name)) for name in self.names}
+        dropped = self.roles.drop
+        kinds = {name: types.get(name, kind) for name, kind in files.schema.items() if name not in dropped}
+        schema = required_schema(files, kinds, self.names)
+        return PartWriter(files, "", tuple(kinds), types, places, schema, keeps_missing=not self.alike)
+
+    def _warn(self, done: row_parts.FinishCounts, rules: Rules | None) -> None:
+        """Warn of columns that masking left or rules brought back as they were, and of cells on a code."""
+        changes = sorted(done.by_stratum.items())
+        before = np.sum([one.changed for _, one in changes], axis=0)
+        if before.any() or not all(map(self.method.changes_nothing, self.options)):
+            unchanged = [(self.strata[number], one.unchanged) for number, one in changes]
+            mask_table.warn_of_unmasked(unchanged, self.names, kept=(), stratified=bool(self.roles.by))
+        if rules is not None:
+            warn_of_values_brought_back(self.names, done.repaired.unchanged & (before > 0))
+        mask_table.warn_of_codes_hit(done.codes_hit)
+
+
+def _decimals(counts: Sequence[row_parts.Counts], digits: int | str | None) -> tuple[int, ...] | None:
+    """Return the number of decimals of each masked column; None without rounding."""
+    if digits is None:
+        return None
+    if digits != "original":
+        return (int(digits),) * len(counts[0].fits)
+    fits = np.bitwise_and.reduce([found.fits for found in counts], axis=0)
+    return tuple(fewest_decimals(int(one)) for one in fits)
 
 
 COUNTING = 0.2  # share of the progress at which masking begins
@@ -302,17 +304,32 @@ def mask_files(
         Method, parameters, columns or rules cannot be used; see the text.
     """
     record = registry.method_named(method)
-    _require_in_blocks(record)
+    if record.in_blocks is None:
+        able = ", ".join(one.name for one in METHODS.values() if one.in_blocks is not None)
+        raise ValueError(f"{record.name} needs the whole file in memory; methods that do not: {able}")
     check_parameters(record, parameters or {})
     digits = checks.checked_decimals(decimals)
     draws = cell_draws(rng)
     given = {name: value for name, value in (roles or {}).items() if value is not None}
-    _refuse_memory_roles(given)
+    for role in IN_MEMORY:
+        if role in given:
+            raise ValueError(f"{role} works in memory only; leave it out, or mask a file that fits there")
     target = Output(Path(output), overwrite)
-    source, found = _source_with_roles(data, given)
+    source = data if isinstance(data, Source) else Source.of(data)
+    found = resolve_roles(Table(source.original.sample(LOOK)), **given)
+    warn_of_undecided(found.undecided)
+    if "columns" not in given:
+        warn_of_masked_weights(found.variables)
+    source = source.with_roles(by=found.by, na=list(found.na) or None)
     target.check(source.original.paths)
-    job = _job(record, source, found, dict(parameters or {}), transport(source), draws)
-    made = declared_rules(rules, source.original.table, found.variables)
+    strata = source.strata_names or ("all",)
+    options = parameters_by_stratum(record, dict(parameters or {}), strata, grouped=bool(found.by))
+    job = MaskJob(transport(source), source, found, record, tuple(options), draws)
+    for chosen in job.function_options():
+        refused = job.plan.refused(chosen)
+        if refused is not None:
+            raise ValueError(f"{record.name} takes {refused} in memory only; leave it out for larger files")
+    made = row_parts.declared_rules(rules, source.original.table, found.variables)
     known = None if made is None else made.within(found.variables)
     disclosure = Disclosure.of(
         record.name, dict(parameters or {}), by=found.by, rules=known, columns=found.variables
@@ -326,18 +343,13 @@ def mask_files(
 
     with track("masking", 1.0) as report:
         report(0.0, COUNTING)
-        counts = count_columns(
-            job.transport,
-            job.names,
-            len(job.strata),
-            nonzero=job.plan.nonzero,
-            decimals=digits == "original",
+        counts = row_parts.count_columns(
+            job.transport, job.names, len(job.strata), nonzero=job.plan.nonzero, decimals=digits == "original"
         )
         job.check_sizes(counts)
-        places = _decimals(counts, digits)
         report(COUNTING, 1.0 - COUNTING)
-        notes = _mask_and_write(job, source, found, counts, places, made, target, check)
-    notes += [] if rules is None or made is not None else [NO_RULE]
+        notes = job.write(counts, digits, made, target, check)
+    notes += [] if rules is None or made is not None else [mask_table.NO_RULE]
     return FileMasking(target.path, notes, disclosure)
 
 
@@ -349,117 +361,6 @@ def cell_draws(rng: Any) -> CellDraws:
     if isinstance(rng, np.random.Generator):
         return CellDraws.of(generator.bytes(32))
     return CellDraws.of(entropy_bytes(int(rng)))
-
-
-def _require_in_blocks(method: Method) -> None:
-    """Raise ValueError for a method that needs the whole file at once, with those that do not."""
-    if method.in_blocks is None:
-        able = ", ".join(one.name for one in METHODS.values() if one.in_blocks is not None)
-        raise ValueError(f"{method.name} needs the whole file in memory; methods that do not: {able}")
-
-
-def _refuse_memory_roles(given: Mapping[str, Any]) -> None:
-    """Raise ValueError for a role that only works in memory."""
-    for role in IN_MEMORY:
-        if role in given:
-            raise ValueError(f"{role} works in memory only; leave it out, or mask a file that fits there")
-
-
-def _source_with_roles(data: Any, given: Mapping[str, Any]) -> tuple[Source, Roles]:
-    """Return the source of data and the roles of its columns, which are guessed from a part of the rows."""
-    source = data if isinstance(data, Source) else Source.of(data)
-    table = Table(source.sample(LOOK))
-    found = resolve_roles(table, **given)
-    warn_of_undecided(found.undecided)
-    if "columns" not in given:
-        warn_of_masked_weights(found.variables)
-    return source.with_roles(by=found.by, na=list(found.na) or None), found
-
-
-def _job(
-    method: Method,
-    source: Source,
-    roles: Roles,
-    parameters: dict[str, Any],
-    transport: Transport,
-    draws: CellDraws,
-) -> MaskJob:
-    """Return the job of a request after checking the parameters of each stratum."""
-    strata = source.strata_names or ("all",)
-    options = parameters_by_stratum(method, parameters, strata, grouped=bool(roles.by))
-    job = MaskJob(transport, method, roles.variables, strata, tuple(options), draws, bool(roles.by))
-    for chosen in job.function_options():
-        refused = job.plan.refused(chosen)
-        if refused is not None:
-            raise ValueError(f"{method.name} takes {refused} in memory only; leave it out for larger files")
-    return job
-
-
-def _decimals(counts: Sequence[Counts], digits: int | str | None) -> tuple[int, ...] | None:
-    """Return the number of decimals of each masked column; None without rounding."""
-    if digits is None:
-        return None
-    if digits != "original":
-        return (int(digits),) * len(counts[0].fits)
-    fits = np.bitwise_and.reduce([found.fits for found in counts], axis=0)
-    return tuple(fewest_decimals(int(one)) for one in fits)
-
-
-def _mask_and_write(
-    job: MaskJob,
-    source: Source,
-    roles: Roles,
-    counts: Sequence[Counts],
-    decimals: tuple[int, ...] | None,
-    rules: Rules | None,
-    target: Output,
-    check: Callable[[Path], None],
-) -> list[str]:
-    """Mask and write the file, warn of what should not be published so, and return notes."""
-    whole = None
-    if rules is not None:
-        Edits(rules, job.names, np.empty((0, len(rules.columns)))).refuse_split_groups(job.method)
-        warn_of_broken_rules(rules, count_broken(job.transport, rules))
-        whole = rule_columns(job.transport, rules, len(job.strata))
-    columns = job.whole_columns(counts)
-    writer, schema = _writer(source, roles, decimals, keeps_missing=not job.alike)
-    with target.parts(schema) as folder:
-        finish = Finish(source, job.method.name, job.names, decimals, writer(folder), rules, whole)
-        done, by_stratum = job.run(columns, finish)
-        check(folder)
-    _warn(job, done, rules)
-    notes = notes_by_stratum(zip(job.strata, by_stratum, strict=True), len(job.strata))
-    if job.alike:
-        changes = done.by_stratum.values()
-        notes[:0] = note_on_gaps(sum(one.filled for one in changes), sum(one.suppressed for one in changes))
-    return notes + ([] if rules is None else repair_notes(rules, done.repair))
-
-
-def _writer(
-    source: Source, roles: Roles, decimals: tuple[int, ...] | None, *, keeps_missing: bool
-) -> tuple[Callable[[Path], PartWriter], Any]:
-    """Return what makes the writer of parts in a folder, and the Arrow schema of the output or None."""
-    places = dict(zip(roles.variables, decimals or (), strict=False))
-    types = {name: published_type(source.original.schema[name], places.get(name)) for name in roles.variables}
-    published = {
-        name: types.get(name, kind) for name, kind in source.original.schema.items() if name not in roles.drop
-    }
-    schema = required_schema(source.original, published, roles.variables)
-    return lambda folder: PartWriter(
-        source.original, str(folder), tuple(published), types, places, schema, keeps_missing
-    ), schema
-
-
-def _warn(job: MaskJob, done: FinishCounts, rules: Rules | None) -> None:
-    """Warn of columns that masking left or the rules brought back as they were, and of cells on a code."""
-    idle = all(int(changes.changed.sum()) == 0 for changes in done.by_stratum.values())
-    if not (idle and all(job.method.changes_nothing(chosen) for chosen in job.options)):
-        unchanged = [(job.strata[number], one.unchanged) for number, one in sorted(done.by_stratum.items())]
-        warn_of_unmasked(unchanged, job.names, kept=(), stratified=job.stratified)
-    if rules is not None:
-        before = np.sum([one.changed for one in done.by_stratum.values()], axis=0)
-        warn_of_values_brought_back(job.names, done.repaired.unchanged & (before > 0))
-    warn_of_codes_hit(done.codes_hit)
 
 
 CHECKING = 0.1  # share of the progress at which keys are checked
@@ -512,7 +413,7 @@ def mask_on_engine(
         def transport(source: Source) -> Transport:
             """Return the engine of a source, once its key is known to be unique."""
             if checking:
-                _require_unique_key(settings, source, options["key"], scratch)
+                require_unique_key(source.original, options["key"], scratch, memory=settings.memory)
             report(checking, 1.0 - checking, "masking")
             return transport_on(settings, source, scratch)
 
@@ -527,13 +428,6 @@ def mask_on_engine(
             parameters=given,
             measure=measure,
         )
-
-
-def _require_unique_key(settings: Settings, source: Source, key: Any, scratch: Path) -> None:
-    """Raise ValueError if a key of the data to be masked is missing or repeats."""
-    from sdckit.engines.opening import require_unique_key  # noqa: PLC0415 - only with a key
-
-    require_unique_key(source.original, key, scratch, memory=settings.memory)
 
 
 def _masked_frame(settings: Settings, data: Any, method: str, options: Mapping[str, Any]) -> Any:

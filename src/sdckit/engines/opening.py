@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +17,7 @@ import polars as pl
 from sdckit.core import checks
 from sdckit.core.roles import unique_names
 from sdckit.core.table import ENGINES, Table, is_path, is_spark_frame, names_of
+from sdckit.engines import local
 from sdckit.engines.files import (
     ParquetFiles,
     checked_scratch,
@@ -26,38 +25,28 @@ from sdckit.engines.files import (
     exit_when_terminated,
     find_files,
     parse_memory,
-)
-from sdckit.engines.local import (
-    CELL_BYTES,
-    HELD,
-    ROW_BYTES,
-    RUNNING,
-    Workers,
-    exchange_items,
-    memory_for_rows,
+    paths_of,
+    require_packages,
 )
 from sdckit.engines.source import BLOCK_ROWS, Source
-from sdckit.engines.spark import require_packages
 from sdckit.engines.transport import BlockRef, Message
 from sdckit.io.atomic import AnyPath, atomic
 from sdckit.io.files import read
 from sdckit.io.formats import PARQUET_SUFFIXES
 from sdckit.io.memory import memory_at_hand
 from sdckit.metrics.original import Original
-from sdckit.progress import track
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sdckit.core.roles import Roles
+    from sdckit.engines.local import Workers
     from sdckit.engines.transport import Last, Stage, Transport
 
 
 ROW = "number of the original's row"
-KEY = "column of the key"
 BUCKET = "number of the bucket"
-ORIGINAL, MASKED = 0, 1  # kinds of messages
-MATCHING = 0.3  # share of the progress at which rows are written
+ORIGINAL, MASKED, FAILED = range(3)  # kinds of messages
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -73,7 +62,7 @@ def align_by_key(
     """Return the source of original files and masked ones whose rows are brought into the same order.
 
     The masked rows are written once as Parquet files into a new folder inside `scratch`, which the caller
-    removes. Keys that are missing, repeat or do not match are counted and refused before.
+    removes. Keys that are missing, repeat or do not match are counted and refused.
 
     Parameters
     ----------
@@ -97,11 +86,7 @@ def align_by_key(
     work = _Alignment.of(find_files(original), find_files(masked), key, place, memory, block_rows)
     folder = Path(tempfile.mkdtemp(prefix="sdckit-aligned-", dir=place))
     try:
-        with track("matching keys", 1.0) as report:
-            report(0.0, MATCHING)
-            work.require_matching_keys()
-            report(MATCHING, 1.0 - MATCHING, "aligning rows")
-            work.write_rows(folder)
+        work.write_rows(folder)
         return Source.of(original, folder, block_rows=block_rows)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -112,20 +97,26 @@ def require_unique_key(
     files: ParquetFiles, key: Any, scratch: Path, *, memory: int | None = None, block_rows: int = BLOCK_ROWS
 ) -> None:
     """Raise ValueError if a key of original files is missing or repeats, within a limit on memory."""
-    _Alignment.of(files, files, key, scratch, memory, block_rows).require_unique_keys()
+    work = _Alignment.of(files, files, key, scratch, memory, block_rows)
+    label = work.checked_label((("original", files),))
+
+    def count(_: int, messages: Sequence[Message]) -> int:
+        """Return how many keys of a bucket repeat."""
+        return _repeated(_joined(messages, ORIGINAL), work.names)
+
+    found = work.exchange((ORIGINAL,), [], count, "checking keys")
+    checks.require_unique_keys(files.rows - sum(found.values()), files.rows, label, "original")
 
 
 @dataclass(frozen=True)
 class _Alignment:
-    """Original and masked files, their key, and the rows, memory, threads and folder to be used."""
+    """Original and masked files, their key, rows of a block, a bucket and an aligned file, and threads."""
 
     original: ParquetFiles
     masked: ParquetFiles
     key: tuple[str, ...]
-    rows: int  # of a block, a bucket and an aligned file
-    memory: int
-    threads: int
-    scratch: Path
+    rows: int
+    workers: Workers
 
     @classmethod
     def of(
@@ -141,57 +132,52 @@ class _Alignment:
         names = unique_names(key)
         checks.require_known(names, list(original.schema))
         checks.require_masked_key(names, list(masked.schema))
-        left = memory_for_rows(memory)
-        width = CELL_BYTES * len(masked.schema) + ROW_BYTES
-        threads = max(1, min(os.cpu_count() or 1, int(left * RUNNING) // (block_rows * width)))
-        rows = min(block_rows, max(int(left * RUNNING) // (threads * width), 1))
-        return cls(original, masked, names, rows, left, threads, scratch)
+        width = local.CELL_BYTES * len(masked.schema) + local.ROW_BYTES
+        workers = local.workers_within(memory, width, scratch)
+        rows = min(block_rows, max(workers.limit // (workers.threads * width), 1))
+        return cls(original, masked, names, rows, workers)
 
-    def require_unique_keys(self) -> None:
-        """Raise ValueError unless every key of the original is there, and once."""
-        label, rows = ", ".join(self.key), self.original.rows
-        checks.require_complete_keys(_count_missing(self.original, self.key), label, "original")
-        found = self._exchange(self._send_keys, [], _compare_keys, "checking keys", (ORIGINAL,))
-        again = sum(repeated for repeated, _, _ in found.values())
-        checks.require_unique_keys(rows - again, rows, label, "original")
-
-    def require_matching_keys(self) -> None:
-        """Raise ValueError unless every key is there, once, and in both files."""
-        label, both = ", ".join(self.key), (("original", self.original), ("masked", self.masked))
-        for name, files in both:
+    def checked_label(self, sides: Iterable[tuple[str, ParquetFiles]]) -> str:
+        """Return the key in words; raise ValueError if a record of one of the files has none."""
+        label = ", ".join(self.key)
+        for name, files in sides:
             checks.require_complete_keys(_count_missing(files, self.key), label, name)
-        ours, theirs = self.original.rows, self.masked.rows
+        return label
+
+    def write_rows(self, folder: Path) -> None:
+        """Write the masked rows in the original's order; raise ValueError unless keys match one by one."""
+        both = (("original", self.original), ("masked", self.masked))
+        label, ours = self.checked_label(both), self.original.rows
         if None in self._types:  # such as numbers and texts
-            checks.require_matching_keys(ours, ours, theirs, label)
-        found = self._exchange(self._send_keys, [], _compare_keys, "matching keys")
+            checks.require_matching_keys(ours, ours, self.masked.rows, label)
+
+        def write(number: int, messages: Sequence[Message]) -> Any:
+            """Write the rows of one file, sorted by the number of the original's row; return failed keys."""
+            failed = [message.arrays[0] for message in messages if message.kind == FAILED]
+            if failed:
+                return np.sum(failed, axis=0)
+            with atomic(folder / f"part-{number:06d}.parquet") as draft:
+                _joined(messages, MASKED).sort(ROW).drop(ROW).write_parquet(draft)
+            return 0, 0, 0
+
+        found = self.exchange((ORIGINAL, MASKED), [self._join], write, "aligning rows")
         *repeated, absent = np.sum(list(found.values()), axis=0).tolist()
         for again, (name, files) in zip(repeated, both, strict=True):
             checks.require_unique_keys(files.rows - again, files.rows, label, name)
-        checks.require_matching_keys(absent, ours, theirs, label)
-
-    def write_rows(self, folder: Path) -> None:
-        """Write the masked rows in the original's order, so many to a file."""
-
-        def write(number: int, messages: Sequence[Message]) -> None:
-            """Write the rows of one file, sorted by the number of the original's row."""
-            frame = _frames(messages, MASKED).sort(ROW).drop(ROW)
-            with atomic(folder / f"part-{number:06d}.parquet") as draft:
-                frame.write_parquet(draft)
-
-        self._exchange(lambda item: self._send(item, whole=True), [self._join], write, "aligning rows")
+        checks.require_matching_keys(absent, ours, self.masked.rows, label)
 
     @cached_property
     def _types(self) -> list[pl.DataType | None]:
         """Type in which cells of each key column are compared; None where those of the files never match."""
         return [_common_type(self.original.schema[name], self.masked.schema[name]) for name in self.key]
 
-    def _exchange(
-        self,
-        first: Any,
-        stages: Sequence[Stage],
-        last: Last,
-        step: str,
-        kinds: Sequence[int] = (ORIGINAL, MASKED),
+    @property
+    def names(self) -> list[str]:
+        """Names of the key's columns beside those of the masked file."""
+        return [f"column {i} of the key" for i in range(len(self.key))]
+
+    def exchange(
+        self, kinds: Sequence[int], stages: Sequence[Stage], last: Last, step: str
     ) -> dict[int, Any]:
         """Send blocks of one file or both through stages; return the last stage's results by bucket."""
         rows = {ORIGINAL: self.original.rows, MASKED: self.masked.rows}
@@ -200,42 +186,36 @@ class _Alignment:
             for kind in kinds
             for begin in range(0, rows[kind], self.rows)
         ]
-        running = int(self.memory * RUNNING)
-        return exchange_items(
-            first,
-            items,
-            lambda _: running // self.threads,
-            stages,
-            last,
-            step=step,
-            workers=Workers(self.threads, running),
-            held=int(self.memory * HELD),
-            scratch=self.scratch,
-        )
+        size = self.workers.limit // self.workers.threads
+        return self.workers.exchange(self._send, items, lambda _: size, stages, last, step=step)
 
-    def _send_keys(self, item: tuple[int, BlockRef]) -> Iterator[Message]:
-        """Yield the keys of a block by bucket."""
-        return self._send(item, whole=False)
-
-    def _send(self, item: tuple[int, BlockRef], *, whole: bool) -> Iterator[Message]:
-        """Yield the keys of a block by bucket; if `whole`, also masked rows or row numbers."""
+    def _send(self, item: tuple[int, BlockRef]) -> Iterator[Message]:
+        """Yield the keys of a block by bucket, with masked rows or numbers of original ones."""
         kind, ref = item
         files = (self.original, self.masked)[kind]
-        more = list(files.schema) if whole and kind == MASKED else []
+        more = list(files.schema) if kind == MASKED else []
         block = files.read(*ref, list(dict.fromkeys([*self.key, *more])))
         cells = [_comparable(pl.col(name), one) for name, one in zip(self.key, self._types, strict=True)]
-        keys = block.select(cell.alias(f"{KEY} {i}") for i, cell in enumerate(cells))
-        frame = keys.hstack(block.select(more))
-        if whole and kind == ORIGINAL:
-            frame = keys.with_columns(pl.int_range(ref.first, ref.first + ref.rows).alias(ROW))
+        keys = block.select(cell.alias(name) for cell, name in zip(cells, self.names, strict=True))
+        row = pl.int_range(ref.first, ref.first + ref.rows).alias(ROW)
+        frame = keys.hstack(block.select(more)) if kind == MASKED else keys.with_columns(row)
         buckets = -(-max(self.original.rows, self.masked.rows) // self.rows)
         yield from _messages(frame, keys.hash_rows(seed=0) % buckets, kind)
 
     def _join(self, _: int, messages: Sequence[Message]) -> Iterator[Message]:
-        """Yield the masked rows of a bucket of keys, with the numbers of their original rows, by file."""
-        keys = [f"{KEY} {i}" for i in range(len(self.key))]
-        found = _frames(messages, ORIGINAL).join(_frames(messages, MASKED), on=keys).drop(keys)
-        yield from _messages(found, found[ROW] // self.rows, MASKED)
+        """Yield the masked rows of a bucket of keys, with the numbers of their original rows, by file.
+
+        If keys repeat or are in the original only, yield how many do.
+        """
+        ours, theirs = _joined(messages, ORIGINAL), _joined(messages, MASKED)
+        keys = self.names if theirs.width else []
+        absent = ours.join(theirs, on=keys, how="anti").height if keys and ours.width else ours.height
+        failed = np.array([_repeated(ours, self.names), _repeated(theirs, self.names), absent])
+        if failed.any():
+            yield Message(0, FAILED, (failed,))
+        elif ours.width:
+            found = ours.join(theirs, on=keys).drop(keys)
+            yield from _messages(found, found[ROW] // self.rows, MASKED)
 
 
 def _count_missing(files: ParquetFiles, key: Sequence[str]) -> int:
@@ -263,34 +243,22 @@ def _comparable(cell: pl.Expr, kind: pl.DataType | None) -> pl.Expr:
     return cell.cast(kind) + 0.0 if kind.is_float() else cell.cast(kind)
 
 
-def _compare_keys(_: int, messages: Sequence[Message]) -> tuple[int, int, int]:
-    """Return how many keys repeat in the original and in the masked data, and are not in the latter."""
-    ours, theirs = _frames(messages, ORIGINAL), _frames(messages, MASKED)
-    absent = (
-        ours.join(theirs, on=ours.columns, how="anti").height if ours.width and theirs.width else ours.height
-    )
-    return ours.height - _distinct(ours), theirs.height - _distinct(theirs), absent
-
-
-def _distinct(frame: pl.DataFrame) -> int:
-    """Return the number of distinct rows of a table."""
-    return frame.n_unique() if frame.width else 0
-
-
 def _messages(frame: pl.DataFrame, buckets: pl.Series, kind: int) -> Iterator[Message]:
     """Yield the rows of a table in a message for each bucket."""
     parts = frame.with_columns(buckets.alias(BUCKET)).partition_by(BUCKET, as_dict=True, include_key=False)
     for (bucket,), part in parts.items():
-        stream = io.BytesIO()
-        part.write_ipc_stream(stream)
-        # One row of many bytes, since the length of arrays stands for the number of rows.
-        yield Message(int(bucket), kind, (np.frombuffer(stream.getbuffer(), np.uint8)[None, :],))
+        yield Message(int(bucket), kind, (part,))
 
 
-def _frames(messages: Sequence[Message], kind: int) -> pl.DataFrame:
+def _joined(messages: Sequence[Message], kind: int) -> pl.DataFrame:
     """Return the rows of all messages of a kind; a table without columns if there is none."""
-    streams = [io.BytesIO(message.arrays[0].tobytes()) for message in messages if message.kind == kind]
-    return pl.concat([pl.read_ipc_stream(stream) for stream in streams]) if streams else pl.DataFrame()
+    tables = [message.arrays[0] for message in messages if message.kind == kind]
+    return pl.concat(tables) if tables else pl.DataFrame()
+
+
+def _repeated(frame: pl.DataFrame, key: Sequence[str]) -> int:
+    """Return how many rows of a table have a key that an earlier one has."""
+    return frame.height - frame.select(key).n_unique() if frame.width else 0
 
 
 SAMPLED = 20_000  # rows from which roles of columns are guessed
@@ -382,8 +350,7 @@ class Settings:
         if not is_path(data[0]):
             return replace(self, engine="memory")
         limit = int(memory_at_hand() * SHARE) if self.memory is None else self.memory
-        paths = data[0] if isinstance(data[0], (list, tuple)) else [data[0]]
-        return replace(self, engine=choose_engine(paths, limit))
+        return replace(self, engine=choose_engine(paths_of(data[0]), limit))
 
     def for_output(self, data: Any, output: Any) -> Settings:
         """Return the settings for masking data into a file or, which needs blocks of rows, into a folder."""
@@ -415,18 +382,28 @@ class Opened:
         """Roles of the columns."""
         return self.rows.roles
 
-    def prepared(self, table: pl.DataFrame, columns: Any = None) -> Original:
-        """Return rows of the original, prepared with the roles that were given."""
-        return Original.of(table, columns=columns, **self.options, warn=False)
-
 
 @contextmanager
 def opened(settings: Settings, original: Any, masked: Any, options: Mapping[str, Any]) -> Iterator[Opened]:
-    """Open the data on the engine local or spark; intermediate files are removed at the end."""
+    """Open the data on the engine local or spark, with roles settled by a sample of rows.
+
+    Intermediate files are removed at the end.
+    """
     options = with_columns_of_array(original, options)
     with settings.folder() as scratch:
         source = aligned_files(settings, original, masked, options.get("key"), scratch)
-        yield _opened(settings, source, options, scratch)
+        given = {name: options[name] for name in ROLES if options.get(name) is not None}
+        columns, disclosed = options.get("columns"), options.get("disclosure")
+        if disclosed is not None:  # as in memory: what was masked is measured, within strata of the masking
+            columns = (list(disclosed.columns) or None) if columns is None else columns
+            given |= {"by": list(disclosed.by)} if disclosed.by and "by" not in given else {}
+        weights = options.get("weights")
+        if weights is not None and not isinstance(weights, str):
+            raise TypeError("weights of files are a column; give its name")
+        rows = Original.of(source.original.sample(SAMPLED), columns=columns, **given, warn=False)
+        source = source.with_roles(weights=weights, by=rows.roles.by or None, na=options.get("na"))
+        transport = transport_on(settings, source, scratch)
+        yield Opened(str(settings.engine), transport, source, rows, given, settings.memory)
 
 
 def with_columns_of_array(data: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -439,24 +416,7 @@ def is_parquet(data: Any) -> bool:
     """Return True for the path of a Parquet file or a folder, or a list of them."""
     if not is_path(data):
         return False
-    paths = map(Path, data if isinstance(data, (list, tuple)) else [data])
-    return all(path.is_dir() or path.suffix.lower() in PARQUET_SUFFIXES for path in paths)
-
-
-def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scratch: Path) -> Opened:
-    """Return files on the engine local or spark, with roles settled by a sample of rows."""
-    given = {name: options[name] for name in ROLES if options.get(name) is not None}
-    columns, disclosed = options.get("columns"), options.get("disclosure")
-    if disclosed is not None:  # as in memory: what was masked is measured, within the strata of the masking
-        columns = (list(disclosed.columns) or None) if columns is None else columns
-        given |= {"by": list(disclosed.by)} if disclosed.by and "by" not in given else {}
-    weights = options.get("weights")
-    if weights is not None and not isinstance(weights, str):
-        raise TypeError("weights of files are a column; give its name")
-    rows = Original.of(source.sample(SAMPLED), columns=columns, **given, warn=False)
-    source = source.with_roles(weights=weights, by=rows.roles.by or None, na=options.get("na"))
-    transport = transport_on(settings, source, scratch)
-    return Opened(str(settings.engine), transport, source, rows, given, settings.memory)
+    return all(path.is_dir() or path.suffix.lower() in PARQUET_SUFFIXES for path in paths_of(data))
 
 
 def transport_on(settings: Settings, source: Source, scratch: Path) -> Transport:
@@ -466,9 +426,7 @@ def transport_on(settings: Settings, source: Source, scratch: Path) -> Transport
         from sdckit.engines.spark import SparkTransport  # noqa: PLC0415 - an optional package
 
         return SparkTransport(source, master=settings.master)
-    from sdckit.engines.local import LocalTransport  # noqa: PLC0415 - not needed on Spark
-
-    return LocalTransport(source, memory=settings.memory, scratch=scratch)
+    return local.LocalTransport(source, memory=settings.memory, scratch=scratch)
 
 
 def table_of(data: Any) -> Any:
@@ -510,7 +468,7 @@ def file_of(data: Any, scratch: Path, name: str) -> Any:
 
 def require_parquet(data: Any) -> None:
     """Raise ValueError for the path of a file that is no Parquet file, by its suffix."""
-    for path in map(Path, data if isinstance(data, (list, tuple)) else [data]):
+    for path in paths_of(data):
         if path.is_file() and not is_parquet(path):
             raise ValueError(f"'{path}' is no Parquet file; write it as Parquet, or use engine='memory'")
 

@@ -7,29 +7,34 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial, reduce
+from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdckit.arrays import Floats, Ints
-from sdckit.engines.transport import Array, Block, Message, Piece
-from sdckit.kernels.jit import kernel, plain
-from sdckit.kernels.ranks import (
-    LIGHTEST,
-    RankSums,
-    block_lengths,
-    cross_gap_part,
-    gap_distance,
-    group_rows,
-    mean_gap,
-    number_buckets,
-    sort_rows,
-    value_buckets,
-    weights_before_after,
+from sdckit.engines.transport import (
+    Array,
+    Block,
+    Last,
+    Message,
+    Piece,
+    Reads,
+    Stage,
+    Transport,
+    by_bucket,
+    joined,
+    merged,
+    places_by_number,
 )
+from sdckit.kernels import ranks as kernels
+from sdckit.kernels.jit import kernel, plain
+from sdckit.kernels.ranks import RankSums, mean_gap
 from sdckit.metrics.blocks import CoupledColumns, largest_gap, part_sums, sum_of_gaps
+from sdckit.progress import each, track
 
 if TYPE_CHECKING:
     from sdckit.arrays import Bools
@@ -119,7 +124,7 @@ class Splitters:
 
     def buckets(self, first: Floats, second: Floats, row: Floats) -> Ints:
         """Return the bucket of each row, given its keys."""
-        return (number_buckets(first, second, row, self.first, self.second, self.row) + 1) >> 1
+        return (kernels.number_buckets(first, second, row, self.first, self.second, self.row) + 1) >> 1
 
 
 @kernel
@@ -193,51 +198,31 @@ def tally(splitters: Splitters, rows: Rows, ties: str) -> list[Tally]:
     if ties == "values":
         places = _places_among(first, second, buckets, splitters.first, splitters.second, splitters.pair_of)
         pairs = np.bincount(places, minlength=2 * int(splitters.pair_of.max(initial=-1)) + 3)
-    for each in (None, rows.t) if ties == "weights" else (None,):
-        by_value = np.bincount(values, each, size)
-        found.append(Tally(np.bincount(buckets, each, splitters.number + 1), by_value, pairs))
+    for weights in (None, rows.t) if ties == "weights" else (None,):
+        by_value = np.bincount(values, weights, size)
+        found.append(Tally(np.bincount(buckets, weights, splitters.number + 1), by_value, pairs))
     return found
 
 
-def count_values(values: Floats, splitters: Floats, shares: Iterable[Floats]) -> list[Numbers]:
-    """Return the number of values in each bucket of distinct values, then the sums of their shares."""
-    buckets = value_buckets(values, splitters)
-    return [np.bincount(buckets, each, 2 * splitters.size + 1) for each in (None, *shares)]
-
-
-NOTHING = RankSums(0, 0, 0)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Sums over some rows: rank distances by tie rule, exact whole numbers, floats, and largest values."""
-
-    ranks: Mapping[str, RankSums] = field(default_factory=dict)
-    whole: Mapping[str, int] = field(default_factory=dict)
-    floats: Mapping[str, float] = field(default_factory=dict)
-    largest: Mapping[str, int] = field(default_factory=dict)
-    ordered: Mapping[int, float] = field(default_factory=dict)  # original values by rank
+Part = dict[Any, Any]  # sums over some rows by name: whole numbers, rank sums by tie rule, floats
 
 
 def add_parts(parts: Iterable[Part]) -> Part:
-    """Return the sum of parts; floats are added without rounding errors that depend on their order."""
-    ranks: dict[str, RankSums] = defaultdict(lambda: NOTHING)
-    whole: dict[str, int] = defaultdict(int)
-    floats: dict[str, list[float]] = defaultdict(list)
-    largest: dict[str, int] = defaultdict(int)
-    ordered: dict[int, float] = {}
+    """Return the sums of parts, and of "gap" the largest; original values by rank are in one part each."""
+    found: dict[Any, list[Any]] = defaultdict(list)
     for part in parts:
-        for rule, sums in part.ranks.items():
-            ranks[rule] = RankSums(*(a + b for a, b in zip(ranks[rule], sums, strict=True)))
-        for name, number in part.whole.items():
-            whole[name] += number
-        for name, value in part.floats.items():
-            floats[name].append(value)
-        for name, number in part.largest.items():
-            largest[name] = max(largest[name], number)
-        ordered |= part.ordered
-    sums_of_floats = {name: math.fsum(values) for name, values in floats.items()}
-    return Part(dict(ranks), dict(whole), sums_of_floats, dict(largest), ordered)
+        for name, value in part.items():
+            found[name].append(value)
+    return {name: _added(name, values) for name, values in found.items()}
+
+
+def _added(name: object, values: Sequence[Any]) -> Any:
+    """Return the sum of numbers; floats are added without rounding errors that depend on their order."""
+    if isinstance(values[0], RankSums):
+        return RankSums(*map(sum, zip(*values, strict=True)))
+    if isinstance(values[0], float):
+        return math.fsum(values)
+    return max(values) if name == "gap" else sum(values)
 
 
 class RankedRows(NamedTuple):
@@ -270,26 +255,26 @@ def rank_part(rows: RankedRows, ends: Sequence[int], *, expected: bool) -> Part:
 
     `ends` are those of `_largest_gaps2`.
     """
-    average = gap_distance(rows.middle_gaps2)
+    average = kernels.gap_distance(rows.middle_gaps2)
     ranks = dict.fromkeys(("average", "min", "max"), average)
     if rows.tied:
         gaps = np.empty(rows.r.size, np.int64)
         _largest_gaps2(*rows, ends[0], ends[1], gaps)
-        ranks |= {"min": gap_distance(2 * (rows.r - rows.s)), "max": gap_distance(gaps)}
+        ranks |= {"min": kernels.gap_distance(2 * (rows.r - rows.s)), "max": kernels.gap_distance(gaps)}
     floats = {"expected": float(_expected_sum(*rows[1:3], *rows[4:]))} if expected else {}
-    return Part(ranks, _tie_sums(rows.length, rows.other_length), floats)
+    return ranks | _tie_sums(rows.length, rows.other_length) | floats
 
 
 def _tie_sums(lengths: Ints, others: Ints) -> dict[str, int]:
     """Return the sums of L**2 - 1 over rows, that is of L**3 - L over tie blocks, and rows of even blocks."""
-    squares = (gap_distance(part).squared4 - part.size for part in (lengths, others))
+    squares = (kernels.gap_distance(part).squared4 - part.size for part in (lengths, others))
     return {**dict(zip(("ties", "masked ties"), squares, strict=True)), "even": int((lengths % 2 == 0).sum())}
 
 
 def row_order_part(rows: RankedRows) -> Part:
     """Return the sums of rank distances with ties in the order of rows, and in their reversed order."""
     last = 2 * (rows.middle_gaps2 - (rows.r - rows.s))
-    return Part({"first": gap_distance(2 * (rows.r - rows.s)), "last": gap_distance(last)})
+    return {"first": kernels.gap_distance(2 * (rows.r - rows.s)), "last": kernels.gap_distance(last)}
 
 
 @kernel
@@ -375,8 +360,8 @@ def level_sum(first: int, begin: Ints, length: Ints, other: Ints, other_length: 
 
 def unrelated_ranks(n: int, part: Part) -> float:
     """Return the sum over original mid-ranks of their mean distance from all masked mid-ranks."""
-    whole = 4 * n * (n * n - 1) // 3 - part.whole["ties"] / 3 + part.whole["even"]
-    return (whole - part.floats["level"]) / (4 * n)
+    whole = 4 * n * (n * n - 1) // 3 - part["ties"] / 3 + part["even"]
+    return (whole - part["level"]) / (4 * n)
 
 
 SAMPLED = 200  # rows of a sample for each bucket: their numbers of rows then vary by about 7 %
@@ -402,13 +387,24 @@ class Wanted:
     ranks: tuple[int, ...] = ()
 
 
+class Counted(NamedTuple):
+    """Tallies of some rows of a piece: numbers in both orders, weights, original values by masked ones.
+
+    `crossed` has the number of original values in each bucket of the masked splitters' values, `shares` the
+    sums of their weights (1 without weights) and of weight / |x|.
+    """
+
+    counts: tuple[Tally, Tally]
+    weights: tuple[Tally, Tally] | None
+    crossed: Numbers
+    shares: tuple[Numbers, ...]
+
+
 @dataclass(frozen=True)
 class PiecePlan:
     """How a piece is cut into buckets, and how many rows (and which weight) each has.
 
     `n` is its number of rows with a value in both files. Its buckets have the numbers from `first_bucket` on.
-    `crossed` has the number of original values in each bucket of the masked splitters' values, `shares` the
-    sums of their weights (1 without weights) and of weight / |x|.
     """
 
     piece: Piece
@@ -417,17 +413,19 @@ class PiecePlan:
     original: Splitters
     masked: Splitters
     first_bucket: int = 0
-    counts: tuple[Tally, Tally] | None = None
-    weights: tuple[Tally, Tally] | None = None
-    crossed: Numbers = field(default_factory=lambda: NONE)
-    shares: tuple[Numbers, ...] = ()
+    counted: Counted | None = None
 
     @property
-    def tallies(self) -> tuple[Tally, Tally]:
-        """Numbers of rows in the original and in the masked order."""
-        if self.counts is None:
-            raise RuntimeError("the rows of this plan have not been counted")
-        return self.counts
+    def tallies(self) -> Counted:
+        """What was counted of the rows."""
+        assert self.counted is not None  # noqa: S101 - rows are counted before they are sent
+        return self.counted
+
+    @property
+    def weights(self) -> tuple[Tally, Tally]:
+        """Weights of rows in the original and in the masked order."""
+        assert self.tallies.weights is not None  # noqa: S101 - a plan with weights
+        return self.tallies.weights
 
     @property
     def buckets(self) -> int:
@@ -440,7 +438,8 @@ class PiecePlan:
         if self.wanted.ties != "values":
             return self.masked
         # Each splitter is the first row of its bucket.
-        return replace(self.masked, row=self.tallies[0].before[self.masked.order + 1].astype(np.float64))
+        before = self.tallies.counts[0].before
+        return replace(self.masked, row=before[self.masked.order + 1].astype(np.float64))
 
     def rows(self, block: Block, only: Bools | None = None) -> Rows:
         """Return the rows of the piece in a block that have a value in both files."""
@@ -452,26 +451,17 @@ class PiecePlan:
         row = np.arange(block.first, block.first + block.rows, dtype=np.float64)[inside][seen]
         t = NONE
         if block.weights is not None and self.wanted.ties == "weights":
-            t = np.maximum(block.weights[inside][seen] / self.wanted.unit, LIGHTEST)
+            t = np.maximum(block.weights[inside][seen] / self.wanted.unit, kernels.LIGHTEST)
         return Rows(x[seen], y[seen], t, row)
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """A task that draws rows of some pieces from each block, each row with the same chance.
+def sample_rows(plans: Sequence[PiecePlan], shares: Sequence[float], block: Block) -> list[Rows]:
+    """Return rows of each piece in a block, each row with the same chance.
 
     Which rows are drawn depends on the block's number alone, so that a task that runs again draws the same.
     """
-
-    plans: Sequence[PiecePlan]
-    shares: Sequence[float]
-
-    def __call__(self, block: Block) -> list[Rows]:
-        """Return the drawn rows of each piece."""
-        chances = np.random.default_rng(block.first).random(block.rows)
-        return [
-            plan.rows(block, chances < share) for plan, share in zip(self.plans, self.shares, strict=True)
-        ]
+    chances = np.random.default_rng(block.first).random(block.rows)
+    return [plan.rows(block, chances < share) for plan, share in zip(plans, shares, strict=True)]
 
 
 def cut(plan: PiecePlan, sample: Rows, bucket_rows: int) -> PiecePlan:
@@ -483,24 +473,9 @@ def cut(plan: PiecePlan, sample: Rows, bucket_rows: int) -> PiecePlan:
     return replace(plan, original=original, masked=masked)
 
 
-class Counted(NamedTuple):
-    """Tallies of some rows of a piece: numbers in both orders, weights, original values by masked ones."""
-
-    counts: tuple[Tally, Tally]
-    weights: tuple[Tally, Tally] | None
-    crossed: Numbers
-    shares: tuple[Numbers, ...]
-
-
-@dataclass(frozen=True)
-class Counting:
-    """A task that counts the rows of each bucket, for several pieces."""
-
-    plans: Sequence[PiecePlan]
-
-    def __call__(self, block: Block) -> list[Counted]:
-        """Return the tallies of each piece in a block."""
-        return [_count(plan, plan.rows(block)) for plan in self.plans]
+def count_rows(plans: Sequence[PiecePlan], block: Block) -> list[Counted]:
+    """Return the tallies of each piece in a block."""
+    return [_count(plan, plan.rows(block)) for plan in plans]
 
 
 def _count(plan: PiecePlan, rows: Rows) -> Counted:
@@ -508,16 +483,12 @@ def _count(plan: PiecePlan, rows: Rows) -> Counted:
     ties = plan.wanted.ties
     tallies = tally(plan.original, rows, ties), tally(plan.masked, rows.turned, ties)
     counts, *weighed = zip(*tallies, strict=True)
-    crossed = [NONE]
+    crossed: list[Numbers] = [NONE]
     if plan.wanted.streams:
-        crossed = count_values(rows.x, plan.masked.values, shares_of(rows.x, rows.t))
+        buckets, values = kernels.value_buckets(rows.x, plan.masked.values), 2 * plan.masked.values.size + 1
+        shares = shares_of(rows.x, rows.t)
+        crossed = [np.bincount(buckets, share, values) for share in (None, *shares)]
     return Counted(counts, weighed[0] if weighed else None, crossed[0], tuple(crossed[1:]))
-
-
-def count_rows(plan: PiecePlan) -> Counted:
-    """Return the tallies of a piece that is not cut, from its number of rows."""
-    every = Tally(*np.full((3, 1), plan.n))
-    return Counted((every, every), None, NONE, ())
 
 
 def shares_of(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -525,64 +496,6 @@ def shares_of(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     weights = weights if weights.size else np.ones(values.size)
     sizes = np.abs(values)
     return weights, np.divide(weights, sizes, out=np.zeros(sizes.size), where=sizes > 0)
-
-
-def with_counts(plans: Sequence[PiecePlan], counted: Sequence[Counted]) -> list[PiecePlan]:
-    """Return the plans with their tallies, and with the numbers of their buckets one after the other."""
-    found, first = [], 0
-    for plan, tallies in zip(plans, counted, strict=True):
-        found.append(replace(plan, first_bucket=first, **tallies._asdict()))
-        first += plan.buckets
-    return found
-
-
-@dataclass(frozen=True)
-class Sending:
-    """The first step of the exchange: rows go to their bucket of the original order."""
-
-    plans: Sequence[PiecePlan]
-
-    def __call__(self, block: Block) -> Iterator[Message]:
-        """Yield the rows of each bucket, with their numbers where these break ties."""
-        for plan in self.plans:
-            rows = plan.rows(block)
-            for bucket, chosen in by_bucket(plan.original, *rows.keys(plan.wanted.ties)):
-                part = rows.take(chosen)
-                sent = part._replace(row=NONE) if plan.wanted.ties == "values" else part
-                yield Message(plan.first_bucket + bucket, ROWS, tuple(sent))
-
-
-def by_bucket(splitters: Splitters, *keys: Floats) -> Iterator[tuple[int, Ints]]:
-    """Yield the number of each bucket that has rows, and the numbers of its rows."""
-    if not splitters.number:
-        yield from [(0, np.arange(keys[0].size))] if keys[0].size else []
-        return
-    order, starts = group_rows(splitters.buckets(*keys), splitters.number + 1)
-    for bucket in np.flatnonzero(np.diff(starts)).tolist():
-        yield bucket, order[starts[bucket] : starts[bucket + 1]]
-
-
-@dataclass(frozen=True)
-class PiecesByBucket:
-    """Plans of pieces, to be found by the number of a bucket."""
-
-    plans: Sequence[PiecePlan]
-
-    @cached_property
-    def _firsts(self) -> list[int]:
-        """First bucket of each plan, ascending."""
-        return [plan.first_bucket for plan in self.plans]
-
-    def find(self, bucket: int) -> tuple[PiecePlan, int]:
-        """Return the plan of a bucket, and the bucket's number within it."""
-        plan = self.plans[bisect_right(self._firsts, bucket) - 1]
-        return plan, bucket - plan.first_bucket
-
-
-def joined(messages: Sequence[Message], kind: int) -> list[Array]:
-    """Return the arrays of all messages of a kind, put together; an empty list if there are none."""
-    found = [message.arrays for message in messages if message.kind == kind]
-    return [one[0] if len(found) == 1 else np.concatenate(one) for one in zip(*found, strict=True)]
 
 
 class Ranks(NamedTuple):
@@ -599,9 +512,9 @@ def rank_bucket(splitters: Splitters, counts: Tally, bucket: int, *columns: Floa
 
     The values of the splitters at both ends may go on in other buckets: their blocks follow from counts.
     """
-    order, start = sort_rows(*columns)
+    order, start = kernels.sort_rows(*columns)
     first = int(counts.before[bucket])
-    begin, length = start + first, block_lengths(start)
+    begin, length = start + first, kernels.block_lengths(start)
     values = columns[0][order[[0, -1]]]
     for place, value in ((bucket - 1, values[0]), (bucket, values[-1])):
         if 0 <= place < splitters.number and splitters.first[place] == value:
@@ -612,8 +525,8 @@ def rank_bucket(splitters: Splitters, counts: Tally, bucket: int, *columns: Floa
 
 
 def narrow(numbers: Ints) -> Array:
-    """Return whole numbers from 0 on in 32 bits if they fit, to send fewer bytes."""
-    return numbers.astype(np.uint32) if numbers.size and numbers.max() < 2**32 else numbers
+    """Return whole numbers from 0 on in as few bytes as they need, signed, to send less."""
+    return numbers.astype(np.min_scalar_type(-1 - int(numbers.max(initial=0))))
 
 
 class Points(NamedTuple):
@@ -635,11 +548,10 @@ def send_values(plan: PiecePlan, rows: Rows) -> Iterator[Message]:
     ends = np.append(np.searchsorted(x, values), x.size)
     for stretch in np.flatnonzero(ends > begins).tolist():
         chosen = slice(begins[stretch], ends[stretch])
-        number = counts[chosen] if new.size < rows.x.size else counts[:0]
         yield Message(
             plan.first_bucket + _bucket_of(plan, stretch),
             VALUES,
-            (x[chosen], narrow(number), weights[chosen]),
+            (x[chosen], narrow(counts[chosen]), weights[chosen]),
         )
 
 
@@ -656,24 +568,22 @@ def values_part(plan: PiecePlan, at: int, messages: Sequence[Message], masked: F
     values, value_of = plan.masked.values, plan.masked.value_of
     stretch = int(value_of[at - 1]) + 1 if at else 0
     if _bucket_of(plan, stretch) != at:
-        return Part()
+        return {}
     ends = (values[stretch - 1] if stretch else -np.inf, values[stretch] if stretch < values.size else np.inf)
     y = masked[slice(np.searchsorted(masked, ends[0], side="right"), np.searchsorted(masked, ends[1]))]
     points = _points(messages)
     if not y.size and not points.values.size and not np.isfinite(ends).all():
-        return Part()
+        return {}
     return _stretch_part(plan, stretch, ends, points, y)
 
 
 def _points(messages: Sequence[Message]) -> Points:
     """Return the original values of a stretch from the messages of all buckets that have some."""
-    found = [(NONE, np.empty(0, np.int64), NONE)]
-    for x, numbers, t in (message.arrays for message in messages if message.kind == VALUES):
-        counts = numbers.astype(np.int64) if numbers.size else np.ones(x.size, np.int64)
-        found.append((x, counts, t if t.size else counts.astype(np.float64)))
-    values, counts, weights = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    values, numbers, weights = joined(messages, VALUES) or (NONE, NONE, NONE)
     order = np.argsort(values, kind="stable")
-    return Points(values[order], counts[order], *shares_of(values[order], weights[order]))
+    counts = numbers.astype(np.int64)[order]
+    shares = shares_of(values[order], weights[order] if weights.size else counts.astype(np.float64))
+    return Points(values[order], counts, *shares)
 
 
 def _stretch_part(
@@ -681,18 +591,20 @@ def _stretch_part(
 ) -> Part:
     """Return the largest gap and the sums of distances over a stretch of values."""
     place = 2 * stretch  # of the stretch among the buckets of values
-    ours, theirs = int(plan.crossed[:place].sum()), int(plan.tallies[1].values[:place].sum())
+    ours, theirs = int(plan.tallies.crossed[:place].sum()), int(plan.tallies.counts[1].values[:place].sum())
     up_to = ours + np.append(0.0, np.cumsum(points.counts)), theirs + np.arange(y.size + 1.0)
     gap = largest_gap(points.values, up_to[0], y, up_to[1])
     power = plan.wanted.power
     values, others = (np.ldexp(column, -power) for column in (points.values, y))
     low, high = (math.ldexp(end, -power) for end in _finite_ends(ends, points.values, y))
     sums = [
-        cross_gap_part(values, share, others, low, high, *_below_and_above(total, place), theirs, plan.n)
-        for share, total in zip(points[2:], plan.shares, strict=True)
+        kernels.cross_gap_part(
+            values, share, others, low, high, *_below_and_above(total, place), theirs, plan.n
+        )
+        for share, total in zip(points[2:], plan.tallies.shares, strict=True)
     ]
     floats = dict(zip(("cross gaps", "relative cross gaps"), (one / plan.n for one in sums), strict=True))
-    return Part(floats=floats, largest={"gap": int(gap)})
+    return {"gap": int(gap), **floats}
 
 
 def _below_and_above(totals: Numbers, place: int) -> tuple[float, float]:
@@ -709,8 +621,8 @@ def _finite_ends(ends: tuple[float, float], x: Floats, y: Floats) -> tuple[float
 
 def largest_gap_at_splitters(plan: PiecePlan) -> Part:
     """Return the largest gap of counts up to a value, at the values of the masked splitters."""
-    gaps = np.cumsum(plan.crossed)[1::2] - np.cumsum(plan.tallies[1].values)[1::2]
-    return Part(largest={"gap": int(np.abs(gaps).max(initial=0))})
+    gaps = np.cumsum(plan.tallies.crossed)[1::2] - np.cumsum(plan.tallies.counts[1].values)[1::2]
+    return {"gap": int(np.abs(gaps).max(initial=0))}
 
 
 class RankRun(NamedTuple):
@@ -729,11 +641,6 @@ class RankRun(NamedTuple):
     def size(self) -> int:
         """Number of ranks."""
         return self.values.size
-
-    @property
-    def tied(self) -> bool:
-        """True if some value is tied with another."""
-        return bool((self.length > 1).any())
 
     def part(self, begin: int, end: int) -> RankRun:
         """Return the run restricted to the ranks from `begin` to `end` - 1."""
@@ -754,126 +661,55 @@ def coupled_sums(plan: PiecePlan, original: RankRun, masked: RankRun) -> Part:
         squares = part_sums(CoupledColumns(x[None], own[None], y[None], np.empty(0)), np.zeros(1, np.int32))
         marginal, permutation = (float(part[0]) for part in squares)
         floats |= {"quantile gaps": gaps, "marginal": marginal, "permutation": permutation}
-    return Part(floats=floats)
+    return floats
 
 
 def send_runs(plan: PiecePlan, run: RankRun) -> Iterator[Message]:
-    """Yield the run in parts to the masked buckets with the same ranks.
-
-    Without streams only ties matter, and untied parts are not sent.
-    """
+    """Yield the run in parts to the masked buckets with the same ranks; values only if streams need them."""
     if plan.wanted.ties != "values":
         return
-    for at, begin, end in overlaps(plan.tallies[1].before, run.first, run.first + run.size):
-        part = run.part(begin, end)
-        if not (plan.wanted.streams or part.tied):
-            continue
-        values = (part.values, part.own) if plan.wanted.streams else (part.values[:0], part.own[:0])
-        back = begin + np.arange(end - begin) - part.begin
-        blocks = (narrow(back), narrow(part.length)) if part.tied else (back[:0], back[:0])
-        yield Message(plan.first_bucket + at, RUN, (np.array([begin, end]), *values, *blocks))
-
-
-def overlaps(before: Numbers, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield each bucket that holds some of the ranks from `begin` to `end` - 1, and which of them."""
-    at = int(np.searchsorted(before, begin, side="right")) - 1
-    while begin < end:
-        stop = min(int(before[at + 1]), end)
-        if stop > begin:
-            yield at, begin, stop
-            begin = stop
-        at += 1
+    borders = np.clip(plan.tallies.counts[1].before, run.first, run.first + run.size).tolist()
+    for at, (begin, end) in enumerate(pairwise(borders)):
+        if begin < end:
+            part = run.part(begin, end)
+            values = (part.values, part.own) if plan.wanted.streams else (NONE, NONE)
+            back = np.arange(begin, end) - part.begin
+            yield Message(plan.first_bucket + at, RUN, (*values, narrow(back), narrow(part.length)))
 
 
 def couple_bucket(plan: PiecePlan, masked: RankRun, messages: Sequence[Message]) -> Part:
     """Return the sums over the ranks of a masked bucket, beside the original column at the same ranks."""
-    ranks = masked.first + np.arange(masked.size)
-    values = masked.size if plan.wanted.streams else 0
-    original = RankRun(
-        masked.first, np.empty(values), np.empty(values), ranks, np.ones(masked.size, np.int64)
-    )
-    for head, x, own, back, length in (m.arrays for m in messages if m.kind == RUN):
-        part = original.part(int(head[0]), int(head[1]))
-        part.values[:], part.own[:] = x, own
-        if back.size:
-            part.begin[:] -= back
-            part.length[:] = length
-    return coupled_sums(plan, original, masked)
-
-
-@dataclass(frozen=True)
-class RankOriginal:
-    """Ranks the rows of a bucket of the original order, and sends them on to buckets of the masked order."""
-
-    pieces: PiecesByBucket
-
-    def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
-        """Yield masked values with original ranks and tie blocks and, if wanted, both columns in order."""
-        plan, at = self.pieces.find(bucket)
-        rows = Rows(*joined(messages, ROWS))
-        keys = rows.keys(plan.wanted.ties)
-        ranks = rank_bucket(plan.original, plan.tallies[0], at, *keys)
-        rows = rows.take(ranks.order)
-        run = RankRun(ranks.first, rows.x, rows.y, ranks.begin, ranks.length)
-        yield from _send_ranked(plan, rows, run)
-        yield from send_runs(plan, run)
-        if plan.wanted.streams:
-            yield from send_values(plan, rows)
-        wanted = [rank for rank in plan.wanted.ranks if 0 <= rank - run.first < run.size]
-        if wanted:
-            yield Message(bucket, ORDERED, (np.array(wanted), rows.x[np.array(wanted) - run.first]))
+    # Parts come in the order of their ranks, which is that of the buckets that they come from.
+    values, own, back, length = joined(messages, RUN)
+    begin = masked.first + np.arange(masked.size) - back
+    return coupled_sums(plan, RankRun(masked.first, values, own, begin, length.astype(np.int64)), masked)
 
 
 def _send_ranked(plan: PiecePlan, rows: Rows, run: RankRun) -> Iterator[Message]:
     """Yield rows in original order to their buckets of the masked order, with ranks and tie blocks."""
     ranks = run.first + np.arange(run.size)
-    back = ranks - run.begin
+    back, length = narrow(ranks - run.begin), narrow(run.length)
     ranked = rows if rows.row.size else rows._replace(row=ranks.astype(np.float64))
-    for bucket, chosen in by_bucket(plan.ranked, *ranked.turned.keys(plan.wanted.ties)):
-        part = rows.take(chosen)
-        head = np.array([run.first])
-        blocks = (narrow(back[chosen]), narrow(run.length[chosen])) if run.tied else (head[:0], head[:0])
+    for bucket, chosen in places_by_number(plan.ranked.buckets(*ranked.turned.keys(plan.wanted.ties))):
+        part, head = rows.take(chosen), np.array([run.first])
+        blocks = back[chosen], length[chosen]
         yield Message(plan.first_bucket + bucket, RANKED, (head, part.y, part.row, narrow(chosen), *blocks))
 
 
-def _read_ranked(messages: Sequence[Message]) -> tuple[Floats, Floats, Ints, Ints, Ints]:
-    """Return masked values, row numbers if they break ties, original ranks, begin and length of blocks."""
-    found: list[tuple[Floats, Floats, Ints, Ints, Ints]] = []
+def _read_ranked(messages: Sequence[Message]) -> Iterator[Array]:
+    """Yield masked values, row numbers if they break ties, original ranks, begin and length of blocks."""
+    found = []
     for head, y, row, offsets, back, length in (m.arrays for m in messages if m.kind == RANKED):
         ranks = offsets.astype(np.int64) + head[0]
-        tied = back.size > 0
-        begin = ranks - back.astype(np.int64) if tied else ranks
-        found.append((y, row, ranks, begin, length.astype(np.int64) if tied else np.ones(y.size, np.int64)))
-    y, row, ranks, begin, length = (np.concatenate(columns) for columns in zip(*found, strict=True))
-    return y, row, ranks, begin, length
-
-
-@dataclass(frozen=True)
-class RankMasked:
-    """Ranks the rows of a bucket of the masked order, and adds up rank distances and sums of both orders."""
-
-    pieces: PiecesByBucket
-
-    def __call__(self, bucket: int, messages: Sequence[Message]) -> Part:
-        """Return the sums over the rows of a bucket."""
-        plan, at = self.pieces.find(bucket)
-        parts = [
-            Part(ordered=dict(zip(*map(list, m.arrays), strict=True))) for m in messages if m.kind == ORDERED
-        ]
-        masked = np.empty(0)
-        if any(message.kind == RANKED for message in messages):
-            part, masked = _rank_masked(plan, at, messages)
-            parts.append(part)
-        if plan.wanted.streams:
-            parts.append(values_part(plan, at, messages, masked))
-        return add_parts(parts)
+        found.append((y, row, ranks, ranks - back, length.astype(np.int64)))
+    yield from map(np.concatenate, zip(*found, strict=True))
 
 
 def _rank_masked(plan: PiecePlan, at: int, messages: Sequence[Message]) -> tuple[Part, Floats]:
     """Return the sums of a bucket's rows, and its masked values in ascending order."""
     y, row, r, begin, length = _read_ranked(messages)
     second = row if row.size else r.astype(np.float64)
-    ranks = rank_bucket(plan.masked, plan.tallies[1], at, y, second)
+    ranks = rank_bucket(plan.masked, plan.tallies.counts[1], at, y, second)
     order = ranks.order
     s = ranks.first + np.arange(order.size)
     rows = RankedRows(r[order], begin[order], length[order], s, ranks.begin, ranks.length)
@@ -889,7 +725,7 @@ def _ends_of_pair(plan: PiecePlan, place: int, value: float, begin: int) -> int:
     """Return first plus last original rank of the rows equal to a masked splitter; -1 if this row is not."""
     if not 0 <= place < plan.masked.number or plan.masked.first[place] != value:
         return -1
-    number, ours = plan.masked.order[place], plan.tallies[0]
+    number, ours = plan.masked.order[place], plan.tallies.counts[0]
     if ours.below[plan.original.value_of[number]] != begin:
         return -1
     return int(ours.pair_ends[plan.original.pair_of[number]])
@@ -897,7 +733,7 @@ def _ends_of_pair(plan: PiecePlan, place: int, value: float, begin: int) -> int:
 
 def empty_bucket_part(plan: PiecePlan, bucket: int) -> Part:
     """Return the sums of a bucket that got no messages: distances across its stretch of values."""
-    return values_part(plan, bucket - plan.first_bucket, (), np.empty(0)) if plan.wanted.streams else Part()
+    return values_part(plan, bucket - plan.first_bucket, (), np.empty(0)) if plan.wanted.streams else {}
 
 
 class Positions(NamedTuple):
@@ -911,11 +747,11 @@ class Positions(NamedTuple):
 
 def place_bucket(splitters: Splitters, weights: Tally, bucket: int, values: Floats, t: Floats) -> Positions:
     """Return the order of a bucket's rows and their weighted positions, ties sharing the middle of theirs."""
-    order, start = sort_rows(values, t)
-    below, above = weights_before_after(t[order])
+    order, start = kernels.sort_rows(values, t)
+    below, above = kernels.weights_before_after(t[order])
     below += weights.before[bucket]
     above += weights.after[bucket]
-    ends = start + block_lengths(start) - 1
+    ends = start + kernels.block_lengths(start) - 1
     positions = (below[start] - above[ends]) / 2
     for place, stretch in ((bucket - 1, slice(0, ends[0] + 1)), (bucket, slice(start[-1], None))):
         if 0 <= place < splitters.number and splitters.first[place] == values[order[stretch]][0]:
@@ -934,57 +770,244 @@ def _from_middle(weights: Floats, positions: Floats) -> tuple[float, float]:
     return float(np.sum(weights * np.abs(positions))), float(np.sum(weights * positions**2))
 
 
-def weight_tallies(plan: PiecePlan) -> tuple[Tally, Tally]:
-    """Return the weights of a plan's buckets in the original and in the masked order."""
-    if plan.weights is None:
-        raise RuntimeError("the weights of this plan have not been added up")
-    return plan.weights
-
-
 @dataclass(frozen=True)
-class PlaceOriginal:
-    """Finds the positions of a bucket's rows in the original order, and sends them to the masked order."""
+class RankExchange:
+    """The tasks of an exchange of some pieces: rows go to their bucket of the original order, then on."""
 
-    pieces: PiecesByBucket
+    plans: Sequence[PiecePlan]
 
-    def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
-        """Yield masked values with weights and original positions, and the sums that are complete."""
-        plan, at = self.pieces.find(bucket)
+    def _find(self, bucket: int) -> tuple[PiecePlan, int]:
+        """Return the plan of a bucket, and the bucket's number within it."""
+        plan = self.plans[bisect_right(self.plans, bucket, key=attrgetter("first_bucket")) - 1]
+        return plan, bucket - plan.first_bucket
+
+    def send(self, block: Block) -> Iterator[Message]:
+        """Yield the rows of each bucket, with their numbers where these break ties."""
+        for plan in self.plans:
+            rows = plan.rows(block)
+            buckets = plan.original.buckets(*rows.keys(plan.wanted.ties))
+            sent = rows._replace(row=NONE) if plan.wanted.ties == "values" else rows
+            for bucket, chosen in places_by_number(buckets):
+                yield Message(plan.first_bucket + bucket, ROWS, tuple(sent.take(chosen)))
+
+    def rank_original(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
+        """Yield masked values with original ranks and tie blocks and, if wanted, both columns in order."""
+        plan, at = self._find(bucket)
         rows = Rows(*joined(messages, ROWS))
-        found = place_bucket(plan.original, weight_tallies(plan)[0], at, rows.x, rows.t)
+        ranks = rank_bucket(plan.original, plan.tallies.counts[0], at, *rows.keys(plan.wanted.ties))
+        rows = rows.take(ranks.order)
+        run = RankRun(ranks.first, rows.x, rows.y, ranks.begin, ranks.length)
+        yield from _send_ranked(plan, rows, run)
+        yield from send_runs(plan, run)
+        if plan.wanted.streams:
+            yield from send_values(plan, rows)
+        wanted = np.array([rank for rank in plan.wanted.ranks if 0 <= rank - run.first < run.size], np.int64)
+        if wanted.size:
+            yield Message(bucket, ORDERED, (wanted, rows.x[wanted - run.first]))
+
+    def rank_masked(self, bucket: int, messages: Sequence[Message]) -> Part:
+        """Return the sums over the rows of a bucket of the masked order."""
+        plan, at = self._find(bucket)
+        parts = [
+            dict(zip(*(array.tolist() for array in m.arrays), strict=True))
+            for m in messages
+            if m.kind == ORDERED
+        ]
+        masked = np.empty(0)
+        if any(message.kind == RANKED for message in messages):
+            part, masked = _rank_masked(plan, at, messages)
+            parts.append(part)
+        if plan.wanted.streams:
+            parts.append(values_part(plan, at, messages, masked))
+        return add_parts(parts)
+
+    def place_original(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
+        """Yield masked values with weights and original positions, and the sums that are complete."""
+        plan, at = self._find(bucket)
+        rows = Rows(*joined(messages, ROWS))
+        found = place_bucket(plan.original, plan.weights[0], at, rows.x, rows.t)
         rows = rows.take(found.order)
-        for masked, chosen in by_bucket(plan.masked, *rows.turned.keys(plan.wanted.ties)):
-            part = rows.take(chosen)
-            yield Message(plan.first_bucket + masked, RANKED, (part.y, part.t, found.positions[chosen]))
+        buckets = plan.masked.buckets(*rows.turned.keys(plan.wanted.ties))
+        yield from by_bucket(buckets + plan.first_bucket, RANKED, rows.y, rows.t, found.positions)
         yield Message(bucket, SUMS, (np.array([found.reach, found.squares]),))
         if plan.wanted.streams:
             yield from send_values(plan, rows)
 
-
-@dataclass(frozen=True)
-class PlaceMasked:
-    """Finds the positions of a bucket's rows in the masked order, and adds up distances of positions."""
-
-    pieces: PiecesByBucket
-
-    def __call__(self, bucket: int, messages: Sequence[Message]) -> Part:
-        """Return the sums over the rows of a bucket."""
-        plan, at = self.pieces.find(bucket)
-        parts = [_sums(reach=m.arrays[0][0], squares=m.arrays[0][1]) for m in messages if m.kind == SUMS]
+    def place_masked(self, bucket: int, messages: Sequence[Message]) -> Part:
+        """Return the sums over the rows of a bucket of the masked order, with weights."""
+        plan, at = self._find(bucket)
+        sums = [message.arrays[0].tolist() for message in messages if message.kind == SUMS]
+        parts = [{"reach": reach, "squares": squares} for reach, squares in sums]
         masked = np.empty(0)
         arrays = joined(messages, RANKED)
         if arrays:
             y, t, positions = arrays
-            found = place_bucket(plan.masked, weight_tallies(plan)[1], at, y, t)
+            found = place_bucket(plan.masked, plan.weights[1], at, y, t)
             gaps = positions[found.order] - found.positions
             absolute, squared = _from_middle(t[found.order], gaps)
-            parts.append(_sums(absolute=absolute, squared=squared, reach=found.reach))
+            parts.append({"absolute": absolute, "squared": squared, "reach": found.reach})
             masked = y[found.order]
         if plan.wanted.streams:
             parts.append(values_part(plan, at, messages, masked))
         return add_parts(parts)
 
 
-def _sums(**floats: float) -> Part:
-    """Return sums of a weighted piece as a part."""
-    return Part(floats={name: float(value) for name, value in floats.items()})
+@dataclass(frozen=True)
+class RankTotals:
+    """Totals of a piece over its records with a value in both files.
+
+    Parameters
+    ----------
+    n
+        Number of records with a value in both files.
+    sums
+        Sums of rank distances by tie rule: "average", "expected", "min", "max"; also "first", "last".
+    tie_sums
+        Sum of L**3 - L over the tie blocks (of length L) of the original and of the masked column.
+    unrelated_ranks
+        Sum over the original mid-ranks of their mean distance from all masked mid-ranks: `mean_cross_gap` of
+        the mid-ranks with weight 1. Needed with ties only.
+    weighted
+        Weighted brMAE and brMSE; None without weights.
+    largest_gap
+        Largest difference, over all values v, of the numbers of original and of masked values up to v.
+    power
+        Values counted in units of 2**power in the sums below, so that none leaves the range of numbers:
+        `stream_power` of the column's largest absolute value, 0 for all but extreme columns.
+    quantile_gaps
+        Sum of |x(i) - y(i)|, both columns sorted, in units of 2**power.
+    marginal, permutation
+        Sums of both parts of the squared error, in units of 4**power.
+    cross_gaps
+        Sum over the original values of their mean distance from all masked values, in units of 2**power,
+        each times its weight.
+    relative_cross_gaps
+        The same over the original values other than 0, each times its weight / |x|.
+    order_statistics
+        Original values by rank (from 0, in ascending order, among the records with a value in both files).
+
+    A total that was not asked for, or that this engine cannot deliver, is None.
+    """
+
+    n: int
+    sums: Mapping[str, RankSums] = field(default_factory=dict)
+    tie_sums: tuple[int, int] | None = None
+    unrelated_ranks: float | None = None
+    weighted: tuple[float, float] | None = None
+    largest_gap: int | None = None
+    power: int = 0
+    quantile_gaps: float | None = None
+    marginal: float | None = None
+    permutation: float | None = None
+    cross_gaps: float | None = None
+    relative_cross_gaps: float | None = None
+    order_statistics: Mapping[int, float] = field(default_factory=dict)
+
+
+COUNTING = 0.3  # share of the progress that sampling and counting take, before the exchange
+
+
+def measure_ranks(
+    transport: Transport, sizes: Mapping[Piece, int], wanted: Mapping[Piece, Wanted]
+) -> dict[Piece, RankTotals]:
+    """Return the totals of each piece, given its number of rows with a value in both files."""
+    nothing = Splitters.of(NONE, NONE, NONE)
+    plans = [
+        PiecePlan(piece, one, sizes[piece], nothing, nothing) for piece, one in wanted.items() if sizes[piece]
+    ]
+    found = {piece: RankTotals(0) for piece in wanted}
+    for group in each("ranking", _groups(plans, together=transport.together)):
+        names = tuple(dict.fromkeys(plan.piece.variable for plan in group))
+        found |= _measure_group(transport, group, Reads(names, names))
+    return found
+
+
+def _groups(plans: Sequence[PiecePlan], *, together: bool) -> list[list[PiecePlan]]:
+    """Return the plans that are exchanged in one go: all of them, or those of each variable."""
+    groups: dict[str, list[PiecePlan]] = {}
+    for plan in plans:
+        groups.setdefault("" if together else plan.piece.variable, []).append(plan)
+    return list(groups.values())
+
+
+def _measure_group(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> dict[Piece, RankTotals]:
+    """Return the totals of some pieces that are exchanged together."""
+    with track("ranking", 1.0) as report:
+        report(0.0, COUNTING / 2)
+        plans = _cut(transport, plans, reads)
+        report(COUNTING / 2, COUNTING / 2)
+        plans = _counted(transport, plans, reads)
+        report(COUNTING, 1 - COUNTING)
+        parts = _exchanged(transport, plans, reads)
+    found = {}
+    for plan in plans:
+        buckets = range(plan.first_bucket, plan.first_bucket + plan.buckets)
+        every = [parts.get(bucket) or empty_bucket_part(plan, bucket) for bucket in buckets]
+        if plan.wanted.streams:
+            every.append(largest_gap_at_splitters(plan))
+        found[plan.piece] = _totals(plan, add_parts(every))
+    return found
+
+
+def _exchanged(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> dict[int, Part]:
+    """Return the sums over the rows of each bucket; either all pieces have weights or none."""
+    tasks, weighted = RankExchange(plans), plans[0].wanted.ties == "weights"
+    stage: Stage = tasks.place_original if weighted else tasks.rank_original
+    last: Last = tasks.place_masked if weighted else tasks.rank_masked
+    return transport.exchange(tasks.send, reads, [stage], last, step="ranking")
+
+
+def _cut(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> list[PiecePlan]:
+    """Return the plans with splitters, drawn from a sample, where a piece is too large for a bucket."""
+    large = [plan for plan in plans if plan.n > transport.bucket_rows]
+    if not large:
+        return list(plans)
+    wanted = [max(LEAST_SAMPLE, SAMPLED * plan.n // transport.bucket_rows) for plan in large]
+    shares = [number / plan.n for number, plan in zip(wanted, large, strict=True)]
+    samples = transport.scan(partial(sample_rows, large, shares), reads, step="sampling")
+    cuts = {}
+    for plan, parts in zip(large, zip(*samples, strict=True), strict=True):
+        rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
+        cuts[plan.piece] = cut(plan, rows, transport.bucket_rows)
+    return [cuts.get(plan.piece, plan) for plan in plans]
+
+
+def _counted(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> list[PiecePlan]:
+    """Return the plans with the number of rows in each bucket, their buckets numbered one after the other."""
+    found, first = [], 0
+    blocks = transport.scan(partial(count_rows, plans), reads, step="counting")
+    for plan, counted in zip(plans, reduce(merged, blocks), strict=True):
+        found.append(replace(plan, first_bucket=first, counted=counted))
+        first += plan.buckets
+    return found
+
+
+def _totals(plan: PiecePlan, part: Part) -> RankTotals:
+    """Return the totals of a piece from the sum over all its rows."""
+    sums = defaultdict(float, part)  # a piece whose rows are all in cells may have none of some sum
+    ranked = {rule: one for rule, one in part.items() if isinstance(one, RankSums)}
+    found: dict[str, Any] = {"power": plan.wanted.power}
+    found["order_statistics"] = {rank: sums[rank] for rank in plan.wanted.ranks}
+    if plan.wanted.streams:
+        found["cross_gaps"] = sums["cross gaps"] * plan.wanted.unit
+        found["relative_cross_gaps"] = sums["relative cross gaps"] * plan.wanted.unit
+        found["largest_gap"] = part.get("gap", 0)
+    if plan.wanted.ties == "weights":
+        # A single record has none: its largest distance is 0.
+        largest = sums["reach"], 4 * sums["squares"]
+        losses = (
+            kernels.shares_of_largest((sums["absolute"], sums["squared"]), largest)
+            if min(largest) > 0
+            else None
+        )
+        return RankTotals(plan.n, weighted=losses, **found)
+    ties = part.get("ties", 0), part.get("masked ties", 0)
+    if plan.wanted.expected:
+        squared = ranked["average"].squared4 + sum(ties) / 3
+        ranked["expected"] = RankSums(plan.n, 2 * sums["expected"], squared)
+    if plan.wanted.ties == "values":
+        found["unrelated_ranks"] = unrelated_ranks(plan.n, part)
+    if plan.wanted.streams:
+        found["quantile_gaps"] = sums["quantile gaps"]
+        found |= {name: sums[name] for name in ("marginal", "permutation")}
+    return RankTotals(plan.n, ranked, ties, **found)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import InBlocks, WholeColumns
+from sdckit.core.registry import WholeColumns
 from sdckit.core.table import Step, can_change, decimals_that_fit, fewest_decimals
-from sdckit.engines.transport import BlockRef, Message, Reads, merged
+from sdckit.engines.transport import BlockRef, Reads, by_bucket, matrix_of, merged, scanned, strata_in
 from sdckit.kernels.sums import deviations_from, exact_sum, rounded_mean, spread_of_sums
 from sdckit.masking.mask_table import rounded
 from sdckit.rules.rules import Edits, RepairCounts, WholeFile, asks_to_discover, named_columns, rules_of
@@ -23,33 +23,8 @@ if TYPE_CHECKING:
     from sdckit.core.table import Table
     from sdckit.engines.files import PartWriter
     from sdckit.engines.source import Source
-    from sdckit.engines.transport import Array, Block, First, Stage, Transport
+    from sdckit.engines.transport import Block, First, Message, Stage, Transport
     from sdckit.rules.rules import Rules
-
-
-def matrix_of(block: Block, names: Sequence[str]) -> Floats:
-    """Return columns of the original in a block as an n x p matrix."""
-    found = np.empty((block.rows, len(names)), order="F")
-    for j, name in enumerate(names):
-        found[:, j] = block.original[name]
-    return found
-
-
-def strata_in(block: Block) -> Iterator[tuple[int, Ints]]:
-    """Yield the number of each stratum that has rows in a block, with these rows; 0 without strata."""
-    if block.strata is None:
-        if block.rows:
-            yield 0, np.arange(block.rows)
-        return
-    yield from places_by_number(block.strata)
-
-
-def places_by_number(numbers: Ints) -> Iterator[tuple[int, Ints]]:
-    """Yield each number that occurs in an array, in ascending order, with the places where it stands."""
-    order = np.argsort(numbers, kind="stable")
-    found, starts = np.unique(numbers[order], return_index=True)
-    if found.size:
-        yield from zip(found.tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def without_zeros(values: Floats) -> Floats:
@@ -100,57 +75,13 @@ class Counts(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class CountColumns:
-    """Task: the counts of a block by stratum."""
-
-    names: tuple[str, ...]
-    nonzero: bool = False
-    decimals: bool = False
-
-    def __call__(self, block: Block) -> dict[int, Counts]:
-        """Return the counts of each stratum that has rows in the block."""
-        values = matrix_of(block, self.names)
-        return {
-            number: Counts.of(values[rows], nonzero=self.nonzero, decimals=self.decimals)
-            for number, rows in strata_in(block)
-        }
-
-
-class Products(NamedTuple):
-    """Exact sums of products of deviations, by pairs of columns, and the numbers of records with both."""
-
-    totals: tuple[int, ...]
-    pairs: Ints
-
-
-@dataclass(frozen=True)
-class AddProducts:
-    """Task: sums of products of deviations from the means of each stratum; squares alone unless `full`."""
-
-    names: tuple[str, ...]
-    units: tuple[tuple[Floats, Floats], ...]  # powers and centres of each stratum
-    nonzero: bool
-    full: bool
-
-    def __call__(self, block: Block) -> dict[int, Products]:
-        """Return the sums of each stratum that has rows in the block."""
-        values = matrix_of(block, self.names)
-        used = without_zeros(values) if self.nonzero else values
-        return {number: self._products(used[rows], *self.units[number]) for number, rows in strata_in(block)}
-
-    def _products(self, values: Floats, powers: Floats, centres: Floats) -> Products:
-        """Return the sums over some records, given units and means of the columns."""
-        centred = deviations_from(values / powers, centres)
-        seen = (~np.isnan(values)).astype(np.float64)
-        pairs = pairs_of_columns(len(powers), full=self.full)
-        totals = tuple(exact_sum(centred[:, i] * centred[:, j]) for i, j in pairs)
-        return Products(totals, (seen.T @ seen).astype(np.int64))
-
-
-def pairs_of_columns(p: int, *, full: bool) -> list[tuple[int, int]]:
-    """Return the pairs of columns whose products are summed: each with itself, and all others if `full`."""
-    return [(i, j) for i in range(p) for j in range(i + 1) if full or i == j]
+def count_block(names: Sequence[str], nonzero: bool, decimals: bool, block: Block) -> dict[int, Counts]:  # noqa: FBT001
+    """Return the counts of each stratum that has rows in a block."""
+    values = matrix_of(block, names)
+    return {
+        number: Counts.of(values[rows], nonzero=nonzero, decimals=decimals)
+        for number, rows in strata_in(block)
+    }
 
 
 def count_columns(
@@ -162,35 +93,57 @@ def count_columns(
     decimals: bool = False,
 ) -> list[Counts]:
     """Return the counts of each stratum, by a scan."""
-    task = CountColumns(names, nonzero, decimals)
-    found = reduce(merged, transport.scan(task, Reads(names), step="counting"))
+    found = scanned(transport, partial(count_block, names, nonzero, decimals), names, "counting")
     empty = Counts.of(np.empty((0, len(names))), nonzero=nonzero, decimals=False)
     return [found.get(number, empty) for number in range(strata)]
 
 
+class Products(NamedTuple):
+    """Exact sums of products of deviations, by pairs of columns, and the numbers of records with both."""
+
+    totals: tuple[int, ...]
+    pairs: Ints
+
+
+def add_products(
+    names: Sequence[str],
+    columns: Sequence[WholeColumns],
+    full: bool,  # noqa: FBT001 - an argument of a task
+    block: Block,
+) -> dict[int, Products]:
+    """Return sums of products of deviations from the means of each stratum; squares alone unless `full`."""
+    values = matrix_of(block, names)
+    return {number: _products(values[rows], columns[number], full=full) for number, rows in strata_in(block)}
+
+
+def _products(values: Floats, whole: WholeColumns, *, full: bool) -> Products:
+    """Return the sums over some records, given facts on the columns."""
+    used = without_zeros(values) if whole.nonzero else values
+    centred = deviations_from(used / whole.powers, whole.centres)
+    seen = (~np.isnan(used)).astype(np.float64)
+    pairs = _pairs_of_columns(used.shape[1], full=full)
+    totals = tuple(exact_sum(centred[:, i] * centred[:, j]) for i, j in pairs)
+    return Products(totals, (seen.T @ seen).astype(np.int64))
+
+
+def _pairs_of_columns(p: int, *, full: bool) -> list[tuple[int, int]]:
+    """Return the pairs of columns whose products are summed: each with itself, and all others if `full`."""
+    return [(i, j) for i in range(p) for j in range(i + 1) if full or i == j]
+
+
 def with_products(
-    transport: Transport, names: tuple[str, ...], columns: list[WholeColumns], plan: InBlocks
+    transport: Transport, names: tuple[str, ...], columns: list[WholeColumns], *, full: bool
 ) -> list[WholeColumns]:
     """Return the facts on each stratum with sums of products of deviations, by a second scan."""
-    full = plan.needs == "products"
-    units = tuple((one.powers, one.centres) for one in columns)
-    task = AddProducts(names, units, plan.nonzero, full)
-    p = len(names)
-    found = reduce(merged, transport.scan(task, Reads(names), step="adding up"))
-    none = Products((0,) * len(pairs_of_columns(p, full=full)), np.zeros((p, p), np.int64))
-    sums = [found.get(number, none) for number in range(len(columns))]
-    return [
-        replace(one, products=_matrix(both.totals, p, full=full), pairs=both.pairs.astype(np.float64))
-        for one, both in zip(columns, sums, strict=True)
-    ]
-
-
-def _matrix(totals: Sequence[int], p: int, *, full: bool) -> Floats:
-    """Return sums of products as a symmetric matrix, zeros outside the diagonal unless `full`."""
-    found = np.zeros((p, p))
-    for (i, j), total in zip(pairs_of_columns(p, full=full), totals, strict=True):
-        found[i, j] = found[j, i] = rounded_mean(total, 1)
-    return found
+    p, result = len(names), []
+    found = scanned(transport, partial(add_products, names, columns, full), names, "adding up")
+    for number, one in enumerate(columns):
+        both = found.get(number) or _products(np.empty((0, p)), one, full=full)
+        products = np.zeros((p, p))
+        for (i, j), total in zip(_pairs_of_columns(p, full=full), both.totals, strict=True):
+            products[i, j] = products[j, i] = rounded_mean(total, 1)
+        result.append(replace(one, products=products, pairs=both.pairs.astype(np.float64)))
+    return result
 
 
 class Changes(NamedTuple):
@@ -253,10 +206,6 @@ class Finish:
         named = () if self.rules is None else self.rules.columns
         return Reads(tuple(dict.fromkeys([*self.names, *named])))
 
-    def part(self, ref: BlockRef, masked: Floats) -> FinishCounts:
-        """Read the original of a stretch of rows and finish its masked values; return what was counted."""
-        return self(self.source.read(ref, self.reads), masked)
-
     def __call__(self, block: Block, masked: Floats) -> FinishCounts:
         """Finish and write the masked values of a block of the original; return what was counted."""
         checks.require_representable(masked, self.names, self.method)
@@ -285,17 +234,6 @@ class Finish:
         return edits.repaired(masked, self.decimals)
 
 
-@dataclass(frozen=True)
-class CountBroken:
-    """Task: how many records of a block break each rule."""
-
-    rules: Rules
-
-    def __call__(self, block: Block) -> Ints:
-        """Return the number of records for each rule."""
-        return self.rules.violations(matrix_of(block, self.rules.columns))
-
-
 def declared_rules(given: Any, table: Table, masked: Sequence[str]) -> Rules | None:
     """Return edit rules that were given as text; None if there are none on a masked column.
 
@@ -313,8 +251,13 @@ def declared_rules(given: Any, table: Table, masked: Sequence[str]) -> Rules | N
 
 def count_broken(transport: Transport, found: Rules) -> Ints:
     """Return the number of original records that break each rule, by a scan."""
-    counts = transport.scan(CountBroken(found), Reads(found.columns), step="checking rules")
-    return np.sum(counts, axis=0)
+    counts: Ints = scanned(transport, partial(_broken, found), found.columns, "checking rules")
+    return counts
+
+
+def _broken(rules: Rules, block: Block) -> Ints:
+    """Return how many records of a block break each rule."""
+    return rules.violations(matrix_of(block, rules.columns))
 
 
 def rule_columns(transport: Transport, found: Rules, strata: int) -> WholeFile:
@@ -322,7 +265,7 @@ def rule_columns(transport: Transport, found: Rules, strata: int) -> WholeFile:
     names = found.columns
     counts = reduce(merged, count_columns(transport, names, strata, decimals=True))
     whole = counts.whole(nonzero=False)
-    parts = with_products(transport, names, [whole] * strata, InBlocks(needs="squares"))
+    parts = with_products(transport, names, [whole] * strata, full=False)
     squares = np.sum([np.diag(one.products) for one in parts if one.products is not None], axis=0)
     decimals = {name: fewest_decimals(fits) for name, fits in zip(names, counts.fits, strict=True)}
     return WholeFile(decimals, whole.powers * spread_of_sums(squares, whole.seen))
@@ -340,28 +283,9 @@ class RowParts:
         """Return parts with so few rows that all their columns fit where `largest` rows of one do."""
         return cls(rows, max(1, min(rows, 3 * largest // (3 + 2 * columns))))
 
-    def ref(self, part: int) -> BlockRef:
-        """Return the rows of a part."""
-        first = part * self.width
-        return BlockRef(first, min(self.width, self.rows - first))
-
     def sent(self, kind: int, rows: Ints, *columns: Floats) -> Iterator[Message]:
         """Yield values with their row numbers to the parts that hold these rows."""
         yield from by_bucket(rows // self.width, kind, rows, *columns)
-
-
-def by_bucket(buckets: Ints, kind: int, *arrays: Array) -> Iterator[Message]:
-    """Yield arrays, cut by the bucket of each entry, in the order of the buckets and of the entries."""
-    for number, chosen in places_by_number(buckets):
-        yield Message(number, kind, tuple(array[chosen] for array in arrays))
-
-
-def joined(messages: Sequence[Message], kind: int, arrays: int) -> tuple[Array, ...]:
-    """Return the arrays of all messages of a kind, one after the other; empty if there is no message."""
-    found = [message.arrays for message in messages if message.kind == kind]
-    if not found:
-        return tuple(np.empty(0) for _ in range(arrays))
-    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
 @dataclass(frozen=True)
@@ -376,22 +300,21 @@ class FinishPart:
 
     def __call__(self, part: int, messages: Sequence[Message]) -> FinishCounts:
         """Return what was counted while the part was finished."""
-        ref = self.parts.ref(part)
+        first = part * self.parts.width
+        ref = BlockRef(first, min(self.parts.width, self.parts.rows - first))
         masked = np.full((ref.rows, len(self.finish.names)), np.nan, order="F")
         for message in messages:
             rows = message.arrays[0] - ref.first
             for j, values in enumerate(message.arrays[1:], message.kind):
                 masked[rows, j] = values
-        return self.finish.part(ref, masked)
+        return self.finish(self.finish.source.read(ref, self.finish.reads), masked)
 
 
 def finish_parts(
     transport: Transport, first: First, stages: Sequence[Stage], last: FinishPart
 ) -> FinishCounts:
     """Mask by an exchange whose last stage finishes parts of rows; return what was counted in all of them."""
-    names = last.finish.names
-    found = transport.exchange(first, Reads(names), stages, last, step="masking")
-    for part in range(-(-last.parts.rows // last.parts.width)):
-        if part not in found:  # no message came: all its cells are missing
-            found[part] = last(part, ())
-    return reduce(merged, [found[part] for part in sorted(found)])
+    found = transport.exchange(first, Reads(last.finish.names), stages, last, step="masking")
+    parts = range(-(-last.parts.rows // last.parts.width))
+    # A part that no message came for has missing cells only.
+    return reduce(merged, [found[part] if part in found else last(part, ()) for part in parts])

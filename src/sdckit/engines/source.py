@@ -101,10 +101,6 @@ class Source:
             levels=levels,
         )
 
-    def sample(self, n: int) -> pl.DataFrame:
-        """Return about n rows of the original with all columns, always the same, spread over the file."""
-        return self.original.sample(n)
-
     def read(self, ref: BlockRef, reads: Reads) -> Block:
         """Return a block of rows with some columns as float64, NaN where a cell is missing.
 
@@ -197,8 +193,8 @@ def _find_strata(
             raise TypeError(f"column {name!r} is {kind}, which forms no strata; name another with by=")
     levels = pl.DataFrame()
     for ref in each("reading strata", blocks):
-        block = _plain_cells(files.read(*ref, by)).unique(maintain_order=True)
-        levels = pl.concat([levels, block]).unique(maintain_order=True) if levels.width else block
+        block = _plain_cells(files.read(*ref, by))
+        levels = pl.concat([levels, block], how="diagonal").unique(maintain_order=True)
     strata = strata_of(Table(levels), by)
     numbers = np.empty(levels.height, np.int64)
     for number, (_, rows) in enumerate(strata):

@@ -15,44 +15,25 @@ import threading
 import uuid
 import warnings
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
-from itertools import chain, count
+from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from sdckit import progress
+from sdckit.engines import spark_worker
+from sdckit.engines.files import find_files, require_packages
 from sdckit.engines.source import Source
-from sdckit.engines.spark_worker import (
-    ORDER,
-    RESULTS,
-    SQL_SCHEMA,
-    Finish,
-    Scan,
-    SendBlocks,
-    SendBuckets,
-    described_errors,
-    error_in,
-    facts,
-)
+from sdckit.engines.spark_worker import RESULTS, SQL_SCHEMA, InWorker, error_in, facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark import SparkContext, StatusTracker
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from sdckit.engines.transport import Block, First, Last, Reads, Stage
-
-
-def require_packages() -> None:
-    """Raise ImportError if a package that Spark needs is missing."""
-    for name in ("pyspark", "pyarrow", "pandas"):
-        if find_spec(name) is None:
-            raise ImportError(f'there is no {name}; run pip install "sdckit[spark]"')
 
 
 LOOKED = 0.2  # seconds between two looks at the job
@@ -151,6 +132,7 @@ def _described(error: Exception) -> Exception:
 JAVA = 17  # the lowest version that Spark 4 runs on
 REACHED = 5.0  # seconds within which a master must answer
 LOOPBACK = "127.0.0.1"
+TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 MASTERS = r"local(\[[^]]+\])?|spark://.+|yarn|k8s://.+"
 
 _checked: set[str] = set()  # applications whose workers have what they need
@@ -353,13 +335,6 @@ def _environment(master: str) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-GROUP = 1 << 20  # rows of a row group, at most
-GROUP_BYTES = 64 << 20
-SIDES = ("original", "masked")
-_WRITTEN = pa.schema([("part", pa.int64()), *((side, pa.string()) for side in SIDES)])
-WRITTEN = "part long, original string, masked string"
-
-
 def aligned_source(
     original: DataFrame, masked: DataFrame | None, key: str | None, scratch: str | Path
 ) -> Source:
@@ -381,25 +356,47 @@ def aligned_source(
     OSError
         A worker cannot write to the folder, or this machine cannot see what it wrote.
     """
-    folder = Path(scratch)
     if "://" in str(scratch):
         raise ValueError(f"scratch is {scratch}; name a folder that all workers see, such as /mnt/shared/tmp")
     if masked is not None and key is None:
         raise ValueError("rows of two Spark DataFrames have no order; name the column of records with key=")
-    context = context_of(original.sparkSession)
-    require_workers(context)
-    with quiet():
-        frame, others = _named(original, "o"), []
-        if masked is not None and key is not None:
-            frame, others = _joined(original, masked, key), masked.columns
-        writes = WriteParts(str(folder), tuple(original.columns), tuple(others))
-        frame = frame.mapInArrow(writes, WRITTEN)
-    parts = sorted(Job(context, frame.collect).run("writing Parquet files"))
-    if not parts:
+    require_workers(context_of(original.sparkSession))
+    frames = (original,) if masked is None or key is None else _joined(original, masked, key)
+    folders = [Path(scratch, side) for side in ("original", "masked")]
+    for frame, folder in zip(frames, folders, strict=False):
+        _write(frame, folder)
+    return Source.of(folders[0], None if masked is None else folders[1])
+
+
+@quiet()
+def _write(frame: DataFrame, folder: Path) -> None:
+    """Write a frame as a folder of Parquet files; raise an error if it is empty or out of sight."""
+    from pyspark.sql import Observation  # noqa: PLC0415 - an optional package
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    counted, settings = Observation(), frame.sparkSession.conf
+    observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
+    kind = settings.get(TIMESTAMPS)
+
+    def write() -> list[Any]:
+        """Write the frame; nothing is collected."""
+        observed.write.parquet(folder.absolute().as_uri())
+        return []
+
+    settings.set(TIMESTAMPS, "TIMESTAMP_MICROS")  # not of 96 bits, which Parquet no longer has
+    try:
+        Job(context_of(frame.sparkSession), write).run("writing Parquet files")
+    finally:
+        settings.set(TIMESTAMPS, str(kind))
+    rows = counted.get["rows"]
+    seen = find_files(folder).rows if any(folder.glob("*.parquet")) else 0
+    if not rows:
         raise ValueError("the Spark DataFrame has no rows")
-    paths = [[folder / side / part[side] for part in parts if part[side]] for side in SIDES]
-    _keep_only(folder, set(chain(*paths)))
-    return Source.of(paths[0], paths[1] or None)
+    if seen != rows:
+        raise OSError(
+            f"workers wrote {rows:,} rows into '{folder}', and {seen:,} are seen from here; "
+            "name a folder that all share"
+        )
 
 
 def frame_of(session: SparkSession, folder: str | Path) -> DataFrame:
@@ -407,34 +404,27 @@ def frame_of(session: SparkSession, folder: str | Path) -> DataFrame:
     return session.read.parquet(Path(folder).absolute().as_uri())
 
 
-def _keep_only(folder: Path, wanted: set[Path]) -> None:
-    """Remove files of attempts that failed; raise OSError if wanted ones are not seen from here."""
-    there = {path for side in SIDES for path in folder.glob(f"{side}/*")}
-    if wanted - there:
-        lost = min(wanted - there)
-        raise OSError(f"a worker wrote '{lost}', which is not seen from here; name a folder that all share")
-    for path in there - wanted:
-        path.unlink()
-
-
-def _named(frame: DataFrame, letter: str) -> DataFrame:
-    """Return a frame with its columns named by place: o0, o1, ..."""
-    return frame.toDF(*(f"{letter}{place}" for place in range(len(frame.columns))))
-
-
-def _joined(original: DataFrame, masked: DataFrame, key: str) -> DataFrame:
-    """Return both frames side by side, rows in an order that a second run finds as well."""
-    for name, frame in zip(SIDES, (original, masked), strict=True):
+def _joined(original: DataFrame, masked: DataFrame, key: str) -> tuple[DataFrame, DataFrame]:
+    """Return both frames with corresponding rows, in an order that a second run finds as well."""
+    for name, frame in (("original", original), ("masked", masked)):
         if key not in frame.columns:
             raise ValueError(f"the {name} DataFrame has no column {key!r}; name one that both have with key=")
-    left, right = _named(original, "o"), _named(masked, "m")
+    # Columns are named by place, since both frames have the same names.
+    left, right = (
+        frame.toDF(*(f"{letter}{place}" for place in range(len(frame.columns))))
+        for letter, frame in (("o", original), ("m", masked))
+    )
     ours = left[f"o{original.columns.index(key)}"]
     theirs = right[f"m{masked.columns.index(key)}"]
     _require_keys(left.select(ours.alias("key")), right.select(theirs.alias("key")), key)
     count = int(str(original.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     # A number of partitions that is asked for is kept by Spark, also where it adapts plans to sizes.
     left, right = left.repartition(count, ours), right.repartition(count, theirs)
-    return left.join(right, ours == theirs).sortWithinPartitions(ours)
+    both = left.join(right, ours == theirs).sortWithinPartitions(ours)
+    return (
+        both.select(*left.columns).toDF(*original.columns),
+        both.select(*right.columns).toDF(*masked.columns),
+    )
 
 
 def _require_keys(ours: DataFrame, theirs: DataFrame, key: str) -> None:
@@ -466,87 +456,6 @@ def _require_keys(ours: DataFrame, theirs: DataFrame, key: str) -> None:
     wrong = [f"{number} {fact}" for fact, number in zip(facts, found, strict=True) if number]
     if wrong:
         raise ValueError(f"key {key!r} does not match records one by one: {', '.join(wrong)}; correct them")
-
-
-@dataclass(frozen=True)
-class WriteParts:
-    """Writes each partition of a joined frame as a file of original and a file of masked rows."""
-
-    folder: str
-    original: tuple[str, ...]
-    masked: tuple[str, ...]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take the rows of a partition, yield the names of its files; none for a partition without rows."""
-        from pyspark import TaskContext  # noqa: PLC0415 - an optional package
-
-        task: Any = TaskContext.get()
-        # Each attempt writes files of its own: one that is given up may still be running.
-        name = f"part-{task.partitionId():05}-{task.taskAttemptId()}.parquet"
-        with described_errors():
-            if self._write(name, batches):
-                row = [task.partitionId(), name, name if self.masked else None]
-                columns = [pa.array([cell], kind) for cell, kind in zip(row, _WRITTEN.types, strict=True)]
-                yield pa.RecordBatch.from_arrays(columns, schema=_WRITTEN)
-
-    def _write(self, name: str, batches: Iterable[pa.RecordBatch]) -> int:
-        """Write the rows of a partition; return how many. Leave no file if that fails."""
-        cut, rows = len(self.original), 0
-        files = [_File(Path(self.folder, "original", name), self.original, slice(0, cut))]
-        if self.masked:
-            files.append(_File(Path(self.folder, "masked", name), self.masked, slice(cut, None)))
-        try:
-            for table in _row_groups(batches):
-                rows += table.num_rows
-                for file in files:
-                    file.write(table)
-            for file in files:
-                file.close()
-        except BaseException:
-            for file in files:
-                file.abandon()
-            raise
-        return rows
-
-
-class _File:
-    """A Parquet file that gets some columns of tables, renamed."""
-
-    def __init__(self, path: Path, names: Sequence[str], columns: slice) -> None:
-        self.path, self.names, self.columns = path, list(names), columns
-        self.file: pq.ParquetWriter | None = None
-
-    def write(self, table: pa.Table) -> None:
-        """Write rows as one row group."""
-        table = table.select(table.column_names[self.columns]).rename_columns(self.names)
-        if self.file is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.file = pq.ParquetWriter(self.path, table.schema)
-        self.file.write_table(table)
-
-    def close(self) -> None:
-        """Finish the file."""
-        if self.file is not None:
-            self.file.close()
-
-    def abandon(self) -> None:
-        """Remove the file."""
-        with suppress(Exception):
-            self.close()
-        self.path.unlink(missing_ok=True)
-
-
-def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield batches joined to tables of the size of a row group."""
-    kept: list[pa.RecordBatch] = []
-    for batch in batches:
-        if batch.num_rows:
-            kept.append(batch)
-        if sum(one.num_rows for one in kept) >= GROUP or sum(one.nbytes for one in kept) >= GROUP_BYTES:
-            yield pa.Table.from_batches(kept)
-            kept = []
-    if kept:
-        yield pa.Table.from_batches(kept)
 
 
 BYTES_A_ROW = 256  # of a bucket: messages, the same joined, sort keys, ranks and the next messages
@@ -597,7 +506,9 @@ class SparkTransport:
     def scan(self, task: Callable[[Block], Any], reads: Reads, *, step: str) -> list[Any]:
         """Return the result of the task on each block of rows, in the order of the blocks."""
         with quiet():
-            frame = self._blocks().mapInArrow(Scan(self.source, reads, task), RESULTS)
+            frame = self._blocks().mapInArrow(
+                InWorker(partial(spark_worker.scan, self.source, reads, task)), RESULTS
+            )
         results = self._results(frame, self._block_partitions, step)
         return [results[number] for number in range(len(self.source.blocks))]
 
@@ -607,10 +518,13 @@ class SparkTransport:
         """Return the result of the last stage for each bucket that got messages, by its number."""
         partitions = self.partitions or self._partitions(reads)
         with quiet():
-            frame = self._blocks().mapInArrow(SendBlocks(self.source, reads, first), SQL_SCHEMA)
+            send = InWorker(partial(spark_worker.send_blocks, self.source, reads, first))
+            frame = self._blocks().mapInArrow(send, SQL_SCHEMA)
             for stage in stages:
-                frame = _shuffled(frame, partitions).mapInArrow(SendBuckets(stage), SQL_SCHEMA)
-            frame = _shuffled(frame, partitions).mapInArrow(Finish(last), RESULTS)
+                send = InWorker(partial(spark_worker.send_buckets, stage))
+                frame = _shuffled(frame, partitions).mapInArrow(send, SQL_SCHEMA)
+            finish = InWorker(partial(spark_worker.finish, last))
+            frame = _shuffled(frame, partitions).mapInArrow(finish, RESULTS)
         tasks = self._block_partitions + partitions * (len(stages) + 1)
         return dict(sorted(self._results(frame, tasks, step).items()))
 
@@ -642,7 +556,7 @@ class SparkTransport:
 
 def _shuffled(frame: DataFrame, partitions: int) -> DataFrame:
     """Return messages with those of a bucket together, in the order of their origin."""
-    return frame.repartitionById(partitions, "bucket").sortWithinPartitions(*ORDER)
+    return frame.repartitionById(partitions, "bucket").sortWithinPartitions(*spark_worker.ORDER)
 
 
 def _prime_from(number: int) -> int:

@@ -7,6 +7,7 @@ import gc
 import pickle
 import re
 import socket
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -14,192 +15,118 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
-from sdckit.engines.transport import Letter, Message, pack, unpack
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from numpy.typing import NDArray
-
     from sdckit.engines.source import Source
-    from sdckit.engines.transport import Block, First, Last, Reads, Stage
+    from sdckit.engines.transport import Block, First, Last, Message, Reads, Stage
 
-
-if TYPE_CHECKING:
-    Bytes = NDArray[np.uint8]
-    Head = tuple[int, int, int, int, int]  # bucket, origin, sequence, part, kind
+    Row = tuple[int, int, int, int, bytes]  # bucket, origin, number of the message, part, payload
+    Batches = Iterator[pa.RecordBatch]
 
 PART = 8 << 20  # bytes of a row's payload, at most
 BATCH = 16 << 20  # bytes from which on rows leave as a batch
 
-HEAD = ("bucket", "origin", "sequence", "part", "kind")
-ORDER = HEAD[:4]  # rows sorted by these columns are messages in the order of their origin
-TYPES = (pa.int32(), pa.int64(), pa.int64(), pa.int32(), pa.int32())
-SCHEMA = pa.schema([*zip(HEAD, TYPES, strict=True), ("payload", pa.binary())])
-SQL_SCHEMA = "bucket int, origin long, sequence long, part int, kind int, payload binary"
-
-
-def packed_rows(origin: int, messages: Iterable[Message]) -> Iterator[tuple[Head, Bytes]]:
-    """Yield the rows of the messages that a block or bucket of that number makes: head and payload."""
-    for sequence, message in enumerate(messages):
-        payload = np.frombuffer(pack(Letter(origin, sequence, message)), np.uint8)
-        for part, begin in enumerate(range(0, payload.size, PART)):
-            yield (message.bucket, origin, sequence, part, message.kind), payload[begin : begin + PART]
-
-
-def batches_of(rows: Iterable[tuple[Head, Bytes]]) -> Iterator[pa.RecordBatch]:
-    """Yield rows in batches of about `BATCH` bytes."""
-    kept: list[tuple[Head, Bytes]] = []
-    size = 0
-    for row in rows:
-        kept.append(row)
-        size += row[1].size
-        if size >= BATCH:
-            yield _batch(kept)
-            kept, size = [], 0
-    if kept:
-        yield _batch(kept)
-
-
-def _batch(rows: list[tuple[Head, Bytes]]) -> pa.RecordBatch:
-    """Return rows as one batch."""
-    columns = zip(*(head for head, _ in rows), strict=True)
-    heads = [pa.array(column, kind) for column, kind in zip(columns, TYPES, strict=True)]
-    ends = np.cumsum([0, *(payload.size for _, payload in rows)], dtype=np.int32)
-    data = np.concatenate([payload for _, payload in rows])
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
-    return pa.RecordBatch.from_arrays(
-        [*heads, pa.Array.from_buffers(pa.binary(), len(rows), buffers)], schema=SCHEMA
-    )
-
-
-def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Head, pa.Buffer]]:
-    """Yield the rows of batches: head and payload, which is not copied."""
-    for batch in batches:
-        heads = zip(*(batch.column(name).to_pylist() for name in HEAD), strict=True)
-        payloads = batch.column("payload")
-        # Arrow copies the value of a cell; a slice of the buffer behind the column is a view.
-        _, ends, data = payloads.buffers()
-        width = np.int64 if pa.types.is_large_binary(payloads.type) else np.int32
-        places = np.frombuffer(ends, width)[payloads.offset :].tolist()
-        for place, head in enumerate(heads):
-            yield head, data.slice(places[place], places[place + 1] - places[place])
-
-
-def buckets_of(
-    rows: Iterable[tuple[Head, pa.Buffer]],
-) -> Iterator[tuple[int, Iterator[tuple[Head, pa.Buffer]]]]:
-    """Yield each bucket's number and rows, of rows that are sorted by `ORDER`."""
-    return groupby(rows, key=lambda row: row[0][0])
-
-
-def messages_of(rows: Iterable[tuple[Head, pa.Buffer]]) -> list[Message]:
-    """Return the messages of a bucket, of rows that are sorted by `ORDER`."""
-    found = []
-    for _, parts in groupby(rows, key=lambda row: row[0][1:3]):
-        (_, payload), *more = parts
-        if more:
-            whole = [payload, *map(itemgetter(1), more)]
-            payload = np.concatenate([np.frombuffer(part, np.uint8) for part in whole])
-        found += [letter.message for letter in unpack(payload)]
-    return found
-
-
-if TYPE_CHECKING:
-    Batches = Iterator[pa.RecordBatch]
-
+ORDER = ("bucket", "origin", "message", "part")  # rows sorted by these are messages in order of their origin
+TYPES = (pa.int32(), pa.int64(), pa.int64(), pa.int32(), pa.binary())
+SCHEMA = pa.schema(list(zip((*ORDER, "payload"), TYPES, strict=True)))
+SQL_SCHEMA = "bucket int, origin long, message long, part int, payload binary"
 RESULTS = "place long, result binary"  # a block's or bucket's number and its pickled result
 _RESULTS = pa.schema([("place", pa.int64()), ("result", pa.binary())])
 _MARKED = re.compile(r"sdckit-error:([A-Za-z0-9+/=]+):")
 
 
-@dataclass(frozen=True)
-class Scan:
-    """Runs a task on each block of rows."""
-
-    source: Source
-    reads: Reads
-    task: Callable[[Block], Any]
-
-    def __call__(self, batches: Batches) -> Batches:
-        """Take batches of block numbers, yield the result of each block."""
-        freeze_modules()
-        with described_errors():
-            for number in _numbers(batches):
-                yield _result(number, self.task(_read(self.source, number, self.reads)))
+def packed_rows(origin: int, messages: Iterable[Message]) -> Iterator[Row]:
+    """Yield the rows of the messages that a block or bucket of that number makes."""
+    for number, message in enumerate(messages):
+        packed = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        for part, begin in enumerate(range(0, len(packed), PART)):
+            yield message.bucket, origin, number, part, packed[begin : begin + PART]
 
 
-@dataclass(frozen=True)
-class SendBlocks:
-    """Makes the messages of each block of rows."""
-
-    source: Source
-    reads: Reads
-    first: First
-
-    def __call__(self, batches: Batches) -> Batches:
-        """Take batches of block numbers, yield batches of messages."""
-        freeze_modules()
-        with described_errors():
-            for number in _numbers(batches):
-                block = _read(self.source, number, self.reads)
-                yield from batches_of(packed_rows(number, self.first(block)))
+def batches_of(rows: Iterable[Row]) -> Batches:
+    """Yield rows in batches of about `BATCH` bytes."""
+    kept: list[Row] = []
+    size = 0
+    for row in rows:
+        kept.append(row)
+        size += len(row[-1])
+        if size >= BATCH:
+            yield _batch(kept, SCHEMA)
+            kept, size = [], 0
+    if kept:
+        yield _batch(kept, SCHEMA)
 
 
-@dataclass(frozen=True)
-class SendBuckets:
-    """Makes new messages from those of each bucket."""
+def _batch(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows as one batch."""
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    stage: Stage
 
-    def __call__(self, batches: Batches) -> Batches:
-        """Take batches of sorted messages, yield batches of messages."""
-        freeze_modules()
-        with described_errors():
-            for bucket, rows in buckets_of(rows_of(batches)):
-                # No name is bound to the messages: they go as soon as the stage no longer needs them.
-                yield from batches_of(packed_rows(bucket, self.stage(bucket, messages_of(rows))))
+def messages_by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[Message]]]:
+    """Yield each bucket's number and messages, of batches whose rows are sorted by `ORDER`."""
+    rows = (row for one in batches for row in zip(*(column.to_pylist() for column in one), strict=True))
+    for bucket, some in groupby(rows, key=itemgetter(0)):
+        yield bucket, _unpacked(some)
+
+
+def _unpacked(rows: Iterable[Row]) -> Iterator[Message]:
+    """Yield the messages of a bucket; unpickled is only what our own tasks have pickled."""
+    for _, parts in groupby(rows, key=itemgetter(1, 2)):
+        yield pickle.loads(b"".join(part[-1] for part in parts))  # noqa: S301
 
 
 @dataclass(frozen=True)
-class Finish:
-    """Makes the result of each bucket."""
+class InWorker:
+    """Runs work on batches in a worker, with errors that the driver finds."""
 
-    last: Last
+    work: Callable[[Batches], Batches]
 
     def __call__(self, batches: Batches) -> Batches:
-        """Take batches of sorted messages, yield the result of each bucket."""
+        """Take batches, yield batches."""
         freeze_modules()
         with described_errors():
-            for bucket, rows in buckets_of(rows_of(batches)):
-                yield _result(bucket, self.last(bucket, messages_of(rows)))
+            yield from self.work(batches)
 
 
-def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """Yield the block numbers of batches."""
-    for batch in batches:
-        yield from batch.column(0).to_pylist()
+def scan(source: Source, reads: Reads, task: Callable[[Block], Any], batches: Batches) -> Batches:
+    """Take batches of block numbers, yield the result of the task on each block."""
+    for number, block in _blocks(source, reads, batches):
+        yield _batch([(number, pickle.dumps(task(block)))], _RESULTS)
 
 
-def _read(source: Source, number: int, reads: Reads) -> Block:
-    """Return the block of that number; raise OSError that names this worker if a file is out of reach."""
-    try:
-        return source.read(source.blocks[number], reads)
-    except OSError as error:
-        path = f"'{error.filename}'" if error.filename else "the data"
-        raise OSError(
-            f"the worker at {socket.gethostname()} cannot read {path} ({error.strerror or error}); "
-            "keep files where all workers find them under the same path"
-        ) from error
+def send_blocks(source: Source, reads: Reads, first: First, batches: Batches) -> Batches:
+    """Take batches of block numbers, yield batches of messages."""
+    for number, block in _blocks(source, reads, batches):
+        yield from batches_of(packed_rows(number, first(block)))
 
 
-def _result(place: int, result: object) -> pa.RecordBatch:
-    """Return a batch with the pickled result of a block or bucket."""
-    columns = [pa.array([place], pa.int64()), pa.array([pickle.dumps(result)], pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, schema=_RESULTS)
+def send_buckets(stage: Stage, batches: Batches) -> Batches:
+    """Take batches of sorted messages, yield batches of new messages that a stage makes of each bucket's."""
+    for bucket, messages in messages_by_bucket(batches):
+        # No name is bound to the list of messages: they go as soon as the stage no longer needs them.
+        yield from batches_of(packed_rows(bucket, stage(bucket, list(messages))))
+
+
+def finish(last: Last, batches: Batches) -> Batches:
+    """Take batches of sorted messages, yield the result of each bucket."""
+    for bucket, messages in messages_by_bucket(batches):
+        yield _batch([(bucket, pickle.dumps(last(bucket, list(messages))))], _RESULTS)
+
+
+def _blocks(source: Source, reads: Reads, batches: Batches) -> Iterator[tuple[int, Block]]:
+    """Yield the blocks of some numbers; raise OSError that names this worker if a file is out of reach."""
+    for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+        try:
+            yield number, source.read(source.blocks[number], reads)
+        except OSError as error:
+            path = f"'{error.filename}'" if error.filename else "the data"
+            raise OSError(
+                f"the worker at {socket.gethostname()} cannot read {path} ({error.strerror or error}); "
+                "keep files where all workers find them under the same path"
+            ) from error
 
 
 @cache

@@ -207,7 +207,7 @@ def check_target(
     """
     path = Path(path)
     folder = path.parent
-    try:
+    with explain_write_errors(path):
         if path.is_dir():
             raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
         _check_suffix(path, suffixes)
@@ -220,8 +220,6 @@ def check_target(
         sweep_drafts(Path(os.path.realpath(path)).parent)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise _write_error(path, error) or error from error
 
 
 def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:

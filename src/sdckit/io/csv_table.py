@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 
 FORMULA = (
-    r"^\s*(?:[=@].|[+-].*[^\d\s.,%+-])"  # what a spreadsheet program takes for a formula, not for a number
+    r"\s*(?:[=@].|[+-].*[^\d\s.,%+-])"  # what a spreadsheet program takes for a formula, not for a number
 )
+TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
 def text_cells(
@@ -39,7 +40,20 @@ def text_cells(
     )
     if table.width == 1 and table.dtypes[0] == pl.String:
         table = table.select(pl.all().fill_null(""))  # written as "", since readers skip a blank line
-    return table
+    return _escaped(table, [c.name for c in frame if c.dtype in TEXT]) if dialect.escape_formulas else table
+
+
+def _escaped(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Put ' before cells of columns, and before names, that spreadsheet programs would run as formulas."""
+    cells = [table[name].cast(pl.String).str.replace(f"^({FORMULA})", "'$1") for name in columns]
+    names = {name: f"'{name}" for name in table.columns if re.match(FORMULA, name)}
+    return table.with_columns(cells).rename(names)
+
+
+def _without_escapes(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the table of text that `_escaped` was given."""
+    names = {name: name[1:] for name in table.columns if re.match(f"'{FORMULA}", name)}
+    return table.with_columns(pl.all().str.replace(f"^'({FORMULA})", "$1")).rename(names)
 
 
 def _unchanged_text(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[str, pl.Series]:
@@ -98,16 +112,12 @@ def warn_of_formulas(frame: pl.DataFrame) -> None:
 
     They begin with =, +, - or @; plain numbers and single signs do not count.
     """
-    texts = [
-        column.cast(pl.String) for column in frame if column.dtype in (pl.String, pl.Categorical, pl.Enum)
-    ]
-    counts = {
-        column.name: int(column.str.contains(FORMULA).sum()) for column in [pl.Series(frame.columns), *texts]
-    }
+    texts = [pl.Series(frame.columns), *(column.cast(pl.String) for column in frame if column.dtype in TEXT)]
+    counts = {column.name: int(column.str.contains(f"^{FORMULA}").sum()) for column in texts}
     found = [f"{count} of {name!r}" if name else "a column's name" for name, count in counts.items() if count]
     if found:
         fact = "cells that begin with =, +, - or @ are run as formulas by spreadsheet programs"
-        warn(f"{fact}: {shortened(found)}; change them before the file is handed out")
+        warn(f"{fact}: {shortened(found)}; change them before it is handed out, or set escape_formulas=True")
 
 
 def csv_bytes(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:
@@ -145,7 +155,8 @@ def parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
     ValueError
         The file is empty, in another encoding, ragged, or with unclear column names.
     """
-    return _split_lines(path, _decode(path, data, dialect.encoding), dialect)
+    table = _split_lines(path, _decode(path, data, dialect.encoding), dialect)
+    return _without_escapes(table) if dialect.escape_formulas else table
 
 
 def empty_error(path: Path) -> ValueError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -39,11 +39,6 @@ except BaseException:
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 
-def import_fastexcel() -> Any:
-    """Return the package fastexcel; raise ValueError with the install command where it is missing."""
-    return optional_package("fastexcel", "Excel files need the package fastexcel", "formats")
-
-
 def parse_excel(
     path: Path, data: bytes, dialect: Dialect = DEFAULT
 ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
@@ -70,11 +65,11 @@ def parse_excel(
         The file is damaged or locked by a password, the sheet unknown or empty, or a name unclear.
     """
     workbook = _opened(path, data)
-    sheet = _Sheet(path, workbook, _chosen_sheet(path, workbook, dialect.table))
-    cells = sheet.load(skip_rows=0, dtypes="string")
+    sheet = _chosen_sheet(path, workbook, dialect.table)
+    cells = _load(path, workbook, sheet, skip_rows=0, dtypes="string")
     filled = _has_text(cells).arg_true()
     if not len(filled):
-        raise ValueError(f"sheet {sheet.name!r} of '{path}' is empty; give one with column names and records")
+        raise ValueError(f"sheet {sheet!r} of '{path}' is empty; give one with column names and records")
     top = int(filled[0])
     names, shown = [cell or "" for cell in cells.row(top)], cells[top + 1 :]
     places = [j for j, column in enumerate(shown) if names[j] or column.count()]
@@ -84,7 +79,7 @@ def parse_excel(
     if not rows.any():
         return pl.DataFrame({names[j]: [] for j in places}), None
     empty = {j: "string" for j, column in enumerate(shown) if not column.count()}
-    typed = sheet.load(skip_rows=top + 1, dtypes=empty or None, schema_sample_rows=None)
+    typed = _load(path, workbook, sheet, skip_rows=top + 1, dtypes=empty or None, schema_sample_rows=None)
     columns, texts = [], []
     for j in places:
         text = shown.to_series(j).filter(rows).alias(names[j])
@@ -111,7 +106,7 @@ def _explain_workbook_errors(path: Path) -> Iterator[None]:
 
 def _opened(path: Path, data: bytes) -> Any:
     """Return an open workbook; raise ValueError for a damaged or locked one."""
-    fastexcel = import_fastexcel()
+    fastexcel = optional_package("fastexcel", "Excel files need the package fastexcel", "formats")
     if data.startswith(COMPOUND) and ENCRYPTED in data:
         raise _locked_error(path)
     _require_survivor(path, data)
@@ -151,7 +146,7 @@ def _chosen_sheet(path: Path, workbook: Any, wanted: str | None) -> str:
         return wanted
     if len(names) > 1:
         first = names[:1]
-        names = [name for name in names if _Sheet(path, workbook, name).load(dtypes="string", n_rows=1).width]
+        names = [name for name in names if _load(path, workbook, name, dtypes="string", n_rows=1).width]
         names = names or first
     if len(names) > 1:
         listed = ", ".join(map(repr, names))
@@ -163,19 +158,11 @@ def _chosen_sheet(path: Path, workbook: Any, wanted: str | None) -> str:
     return names[0]
 
 
-@dataclass(frozen=True)
-class _Sheet:
-    """A sheet of an open workbook."""
-
-    path: Path
-    workbook: Any
-    name: str
-
-    def load(self, **options: Any) -> pl.DataFrame:
-        """Return the cells as a table without names of columns; raise ValueError for a damaged sheet."""
-        with _explain_workbook_errors(self.path):
-            found = self.workbook.load_sheet(self.name, header_row=None, **options)
-            return pl.DataFrame(found.to_polars())
+def _load(path: Path, workbook: Any, name: str, **options: Any) -> pl.DataFrame:
+    """Return the cells of a sheet as a table without names of columns; ValueError for a damaged sheet."""
+    with _explain_workbook_errors(path):
+        found = workbook.load_sheet(name, header_row=None, **options)
+        return pl.DataFrame(found.to_polars())
 
 
 def _has_text(cells: pl.DataFrame) -> pl.Series:

@@ -15,24 +15,11 @@ import polars as pl
 from polars import selectors as cs
 
 from sdckit.core.checks import warn
-from sdckit.io import packing
+from sdckit.io import formats, packing
 from sdckit.io.atomic import POLARS_ERRORS, AnyPath, atomic, check_target
 from sdckit.io.cell_types import as_numbers
 from sdckit.io.csv_table import check_column_names, csv_bytes, empty_error, parse_csv, text_cells
-from sdckit.io.formats import (
-    ARROW_SUFFIXES,
-    CSV_SUFFIXES,
-    DEFAULT,
-    EXCEL_SUFFIXES,
-    PARQUET_SUFFIXES,
-    R_SUFFIXES,
-    READABLE,
-    STAT_SUFFIXES,
-    TEXT_SUFFIXES,
-    Dialect,
-    suffix_of,
-    suffixes_text,
-)
+from sdckit.io.formats import DEFAULT, Dialect, suffix_of
 from sdckit.io.memory import BEYOND_MEMORY, require_memory
 from sdckit.io.parquet_table import arrow_bytes, parse_arrow, parse_parquet
 
@@ -211,11 +198,11 @@ def _read_statfile(path: Path, data: bytes, dialect: Dialect) -> Source:
 
 
 READERS = {
-    **dict.fromkeys(CSV_SUFFIXES, _read_csv),
-    **dict.fromkeys(PARQUET_SUFFIXES, lambda p, data, d: Source(parse_parquet(p, data), None, p, d)),
-    **dict.fromkeys(ARROW_SUFFIXES, lambda p, data, d: Source(parse_arrow(p, data), None, p, d)),
-    **dict.fromkeys(EXCEL_SUFFIXES, _read_excel),
-    **dict.fromkeys(R_SUFFIXES, _read_r),
+    **dict.fromkeys(formats.CSV_SUFFIXES, _read_csv),
+    **dict.fromkeys(formats.PARQUET_SUFFIXES, lambda p, data, d: Source(parse_parquet(p, data), None, p, d)),
+    **dict.fromkeys(formats.ARROW_SUFFIXES, lambda p, data, d: Source(parse_arrow(p, data), None, p, d)),
+    **dict.fromkeys(formats.EXCEL_SUFFIXES, _read_excel),
+    **dict.fromkeys(formats.R_SUFFIXES, _read_r),
 }
 
 
@@ -223,7 +210,7 @@ def _read_bytes(path: Path) -> bytes:
     """Return the bytes of a file; raise an error if it is missing, empty or of unknown suffix."""
     with explain_read_errors(path):
         check_readable(path)
-        times = CSV_TIMES if suffix_of(path) in TEXT_SUFFIXES else 1
+        times = CSV_TIMES if suffix_of(path) in formats.TEXT_SUFFIXES else 1
         require_memory(f"'{path}'", times * path.stat().st_size, BEYOND_MEMORY)
         if data := path.read_bytes():
             return data
@@ -234,8 +221,10 @@ def check_readable(path: Path) -> None:
     """Raise an error if a path is a folder, or ends in no suffix that `read` knows."""
     if path.is_dir():
         raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
-    if suffix_of(path) not in READABLE:
-        raise ValueError(f"cannot read '{path}' by its suffix; use one of: {suffixes_text(READABLE)}")
+    if suffix_of(path) not in formats.READABLE:
+        raise ValueError(
+            f"cannot read '{path}' by its suffix; use one of: {formats.suffixes_text(formats.READABLE)}"
+        )
 
 
 @contextmanager
@@ -349,7 +338,7 @@ def write_draft(
     check_target(path, overwrite)
     check_format(path, frame, source)
     content = None
-    if suffix_of(path) not in STAT_SUFFIXES:
+    if suffix_of(path) not in formats.STAT_SUFFIXES:
         try:
             content = _file_bytes(path, frame, source, whole, dialect)
         except POLARS_ERRORS as error:
@@ -385,7 +374,7 @@ def check_format(path: AnyPath, frame: pl.DataFrame, source: Source | None = Non
         The format does not allow such a name or type.
     """
     path, meta = Path(path), None if source is None else source.meta
-    stat = suffix_of(path) in STAT_SUFFIXES
+    stat = suffix_of(path) in formats.STAT_SUFFIXES
     if not stat and meta is None:
         return
     from sdckit.io.statfiles import meta as about  # noqa: PLC0415 - only where such a file is named
@@ -408,9 +397,9 @@ def _file_bytes(
 ) -> bytes:
     """Return the bytes of a Parquet, Arrow or CSV file with this table."""
     suffix = suffix_of(path)
-    if suffix in ARROW_SUFFIXES:
+    if suffix in formats.ARROW_SUFFIXES:
         return arrow_bytes(frame)
-    if suffix in PARQUET_SUFFIXES:
+    if suffix in formats.PARQUET_SUFFIXES:
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         return buffer.getvalue()

@@ -65,6 +65,8 @@ class Dialect:
     table
         The sheet of an Excel file or the data frame of an R file that is read; other files hold one table.
         Without a name it is the only one there.
+    escape_formulas
+        In CSV files, texts that spreadsheet programs would run as formulas have ' before them.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Dialect:
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()
     table: str | None = None
+    escape_formulas: bool = False
 
     def __post_init__(self) -> None:
         try:

@@ -8,7 +8,7 @@ import io
 import lzma
 import zlib
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sdckit.io.formats import PACKED_SUFFIXES
 from sdckit.io.memory import BEYOND_MEMORY, require_memory
@@ -43,47 +43,40 @@ def unpacked(path: Path, data: bytes) -> bytes:
     ValueError
         The file is cut off, damaged or not compressed so, or its content takes more memory than there is.
     """
-    suffix = path.suffix.lower()
-    errors: tuple[Any, ...] = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError)
-    if suffix == ".zst":
-        errors = (*errors, import_zstd().ZstdError)
+    module = _module_of(path)
+    errors = (
+        EOFError,
+        OSError,
+        ValueError,
+        zlib.error,
+        lzma.LZMAError,
+        getattr(module, "ZstdError", OSError),
+    )
     content = bytearray()
-    with content_of(path, io.BytesIO(data)) as file:
+    with module.open(io.BytesIO(data)) as file:
         while True:
             try:
                 piece = file.read(PIECE)
             except errors as error:
-                raise ValueError(
-                    f"'{path}' is no whole {suffix} file (cut off, damaged or not compressed); copy it again"
-                ) from error
+                fact = f"'{path}' is no whole {path.suffix.lower()} file (cut off, damaged or not compressed)"
+                raise ValueError(f"{fact}; copy it again") from error
             if not piece:
                 return bytes(content)
             content += piece
             require_memory(f"'{path}' without compression", len(piece), BEYOND_MEMORY)
 
 
-def content_of(path: Path, raw: BinaryIO) -> BinaryIO:
-    """Return the open compressed file of a path as an open file of its content."""
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
-    if suffix == ".bz2":
-        return cast("BinaryIO", bz2.BZ2File(raw))
-    if suffix == ".xz":
-        return cast("BinaryIO", lzma.LZMAFile(raw))
-    return cast("BinaryIO", import_zstd().ZstdFile(raw))
-
-
 def packed(path: Path, content: bytes) -> bytes:
     """Return content compressed as the last suffix of a file says, without time or name of the file."""
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
+    module = _module_of(path)
+    if module is gzip:
         return gzip.compress(content, GZIP_LEVEL, mtime=0)
-    if suffix == ".bz2":
-        return bz2.compress(content)
-    if suffix == ".xz":
-        return lzma.compress(content)
-    return cast("bytes", import_zstd().compress(content))
+    return cast("bytes", module.compress(content))
+
+
+def _module_of(path: Path) -> Any:
+    """Return the module of Python that compresses and decompresses files with this last suffix."""
+    return {".gz": gzip, ".bz2": bz2, ".xz": lzma}.get(path.suffix.lower()) or import_zstd()
 
 
 def import_zstd() -> Any:

@@ -17,7 +17,7 @@ from sdckit.kernels.trees import PART, in_parts
 
 if TYPE_CHECKING:
     from sdckit.arrays import Floats, Ints, UInt64s
-    from sdckit.kernels.trees import Forest, Tree
+    from sdckit.kernels.trees import Forest
 
 PAIRS = 50_000_000  # of records, compared between two checks for Ctrl-C: a fraction of a second
 
@@ -119,18 +119,6 @@ class Targets:
 
     points: Floats
     facts: Side
-    known_tree: Tree | None = None  # of the points, if there is one already
-
-    @cached_property
-    def plain(self) -> bool:
-        """True where no cell is missing and no fact tells targets apart."""
-        one = bool((self.facts.blocks == self.facts.blocks[:1]).all())
-        return one and not self.facts.low.shape[1] and not np.isnan(self.points).any()
-
-    @cached_property
-    def tree(self) -> Tree:
-        """The k-d tree of all targets."""
-        return trees.build(self.points) if self.known_tree is None else self.known_tree
 
     @cached_property
     def forest(self) -> Forest:
@@ -152,8 +140,6 @@ class Targets:
         As the function `count_closer` does; `facts` are those about the queries.
         """
         same = facts.blocks == self.facts.blocks[truth]
-        if self.plain and same.all() and not np.isnan(queries).any():
-            return trees.count_closer(self.tree, queries, truth, tolerance, places)
         found = np.zeros((2, len(queries)), np.int64)
         found[0] = places
         order, place = trees.order_by_place(self.forest.rows, truth)
@@ -167,19 +153,14 @@ class Targets:
             leaf = self.forest.leaf[place[true]]
             home = self.forest.tree[leaf]
             homes = np.column_stack([leaf, home, self.forest.family[home]])
-            found[:, part] = self._search(asked, own, homes, tolerance, places)
+            counts, scratch = np.empty((2, len(own)), np.int64), trees.scratch_for(self.points.shape[1])
+            trees.count_closer_in_forest(
+                self.forest, asked.arrays, own, homes, tolerance, places, counts, scratch
+            )
+            found[:, part] = counts
 
         in_parts(order.size, work, self.queries_at_once)
         return found
-
-    def _search(self, asked: Asked, own: Floats, homes: Ints, tolerance: float, places: int) -> Ints:
-        """Return the counts of closer and of tied candidates in the groups that `homes` names."""
-        counts = np.empty((2, len(own)), np.int64)
-        scratch = trees.scratch_for(self.points.shape[1])
-        trees.count_closer_in_forest(
-            self.forest, asked.arrays, own, homes, tolerance, places, counts, scratch
-        )
-        return counts
 
 
 class Asked(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from sdckit import progress
 from sdckit.arrays import Floats, Int, Ints
 from sdckit.kernels import trees
+from sdckit.kernels.candidates import no_facts
 from sdckit.kernels.jit import inner, kernel
 
 STEP = 10_000  # groups merged between two checks for Ctrl-C
@@ -53,13 +54,13 @@ def merge_small_groups(centres: Floats, counts: Ints, k: int) -> Ints:
 
 def start(centres: Floats, counts: Ints, numbers: Ints) -> MergeState:
     """Return the state in which no group is merged yet, for the groups of these numbers."""
-    tree = trees.build(centres[numbers])
-    ordered = numbers[tree.rows]
+    grown = trees.build_forest(centres[numbers], *no_facts(len(numbers)))
+    ordered = numbers[grown.rows]
     return MergeState(
-        tree.points,
-        tree.starts,
-        tree.low,
-        tree.high,
+        centres[ordered],
+        grown.starts,
+        grown.low,
+        grown.high,
         ordered,
         np.arange(len(ordered)),
         counts[ordered],

@@ -72,14 +72,8 @@ event.register("numba:compile", CLOCK)  # type: ignore[no-untyped-call]
 
 INTERPRETED = bool(cast("Any", numba.config).DISABLE_JIT)  # kernels run as plain Python
 
-MARKS = (
-    b"@kernel",
-    b"@inner",
-    b"@inlined",
-    b"@uncounted",
-    b"@intrinsic",
-    b"@plain",
-)  # a module with one of these contains kernels
+# A module with one of these contains kernels.
+MARKS = (b"@kernel", b"@inner", b"@inlined", b"@uncounted", b"@intrinsic", b"@plain")
 
 Function = TypeVar("Function", bound=Callable[..., object])
 

@@ -461,7 +461,7 @@ class ColumnStack:
     @cached_property
     def tie_sums(self) -> Ints:
         """Sum of L**3 - L over the tie blocks of length L, for each column."""
-        return _stack_tie_sums(self.first)
+        return np.array([tie_sum(first) for first in self.first])
 
     def distances(self, masked: ColumnStack, ties: str) -> RankSums:
         """Return the rank distance sums of all columns, as arrays, under one of the tie rules in `RULES`."""
@@ -495,17 +495,6 @@ def _write_stack_ranks2(order: Ints, first: Ints, rule: int, ranks2: Ints) -> No
     """Write twice the rank of each row of each column, see `_write_ranks2`."""
     for c in range(len(order)):
         _write_ranks2(order[c], first[c], rule, ranks2[c])
-
-
-@kernel
-def _stack_tie_sums(first: Ints) -> Ints:
-    """Return the sum of L**3 - L over each column's tie blocks of length L, within int64."""
-    sums = np.zeros(len(first), np.int64)
-    for c in range(len(first)):
-        for j in range(first.shape[1]):
-            length = j - first[c, j] + 1  # of the block so far: a block of one row more adds 3 L (L - 1)
-            sums[c] += 3 * length * (length - 1)
-    return sums
 
 
 @kernel

@@ -4,13 +4,11 @@ A linkage attack does not need the nearest neighbour itself. The distance to the
 a search stops at the first record that is closer; under strong masking this is nearly at once. Records at
 the same distance are counted only where no record is closer.
 
-A `Tree` is for records without missing cells. It is balanced: every node halves its records at the median of
-its widest side, records are stored in the order of the leaves, and node i has the children 2i + 1 and 2i + 2.
-
 A `Forest` has one tree for the records of each block that miss the same cells. Its records have intervals
-beside their values, and nodes the smallest box around both. Patterns of missing cells that few records of a
-block share are put into one tree, whose boxes are unbounded where a cell is missing. Within a leaf, records
-are stored column after column, so that a scan works on many records at once.
+beside their values, and nodes the smallest box around both. A tree is balanced: every node halves its records
+at the median of its widest side, and records are stored in the order of the leaves. Patterns of missing cells
+that few records of a block share are put into one tree, whose boxes are unbounded where a cell is missing.
+Within a leaf, records are stored column after column, so that a scan works on many records at once.
 
 Kernels read the arrays of a tree once, and get scratch arrays from their caller: both compile much faster
 than an access to the tree for every value, and than allocating memory.
@@ -18,7 +16,6 @@ than an access to the tree for every value, and than allocating memory.
 
 from __future__ import annotations
 
-import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sdckit.arrays import Bools, Floats, Int, Ints, UInt64s
-from sdckit.kernels.jit import inlined, inner, kernel
+from sdckit.kernels.jit import inlined, inner, kernel, uncounted
 from sdckit.progress import STOPPING, each
 
 if TYPE_CHECKING:
@@ -34,127 +31,8 @@ if TYPE_CHECKING:
 
 WIDTH = 64  # most records in a leaf
 PART = 20_000  # queries per task where there are many
-BRANCHES = 16  # subtrees built in parallel; a power of two
 SAMPLE = 64  # values from which a median is estimated
 DEEP = 128  # size of the stack of nodes to visit; a tree of 2**60 records needs less
-
-
-Scratch = tuple[Ints, Floats]  # stack of nodes to visit; distances of a leaf's records
-
-
-class Tree(NamedTuple):
-    """A balanced k-d tree: records in the order of the leaves, and the bounding box of every node."""
-
-    points: Floats  # record x variable
-    rows: Ints  # the row of each record in the data
-    starts: Ints  # node x 2: where its records begin and end
-    low: Floats  # node x variable
-    high: Floats
-    axis: Ints  # the variable at which a node is split, -1 for a leaf
-    cut: Floats  # the value at which it is split
-    leaves: Floats  # leaf x variable x record: a scan works on many records at once
-    leaf: Ints  # the leaf of each record
-
-
-def build(points: Floats) -> Tree:
-    """Return the k-d tree of points without missing cells."""
-    n, p = points.shape
-    depth = max(0, math.ceil(math.log2(n / WIDTH)))
-    leaves = 2**depth
-    nodes = 2 * leaves - 1
-    tree = Tree(
-        np.array(points, order="C"),
-        np.arange(n),
-        np.zeros((nodes, 2), np.int64),
-        np.empty((nodes, p)),
-        np.empty((nodes, p)),
-        np.full(nodes, -1),
-        np.zeros(nodes),
-        np.empty((leaves, p, WIDTH)),
-        np.empty(n, np.int64),
-    )
-    tree.starts[0, 1] = n
-    tree.low[0], tree.high[0] = zip(*((column.min(), column.max()) for column in tree.points.T), strict=True)
-    branches = BRANCHES if n >= 2 * PART else 1
-    _split_branch(tree, 0, branches - 1)
-    if branches > 1:
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            list(
-                pool.map(lambda root: _split_branch(tree, root, nodes), range(branches - 1, 2 * branches - 1))
-            )
-    else:
-        _split_branch(tree, 0, nodes)
-    _fit_boxes(tree.low, tree.high)
-    return tree
-
-
-def _split_branch(tree: Tree, root: int, end: int) -> None:
-    """Split a node and all nodes below it whose numbers are less than `end`; allocates the scratch arrays."""
-    _split_node(tree, root, end, np.empty(DEEP, np.int64), np.empty(SAMPLE))
-
-
-@kernel
-def _split_node(tree: Tree, root: int, end: int, stack: Ints, sample: Floats) -> None:
-    """Split a node at the median of its widest side, and all nodes below it numbered less than `end`.
-
-    The widest side is that of a box cut from the parent's, which needs no pass over the records.
-    """
-    points, rows, starts, low, high = tree.points, tree.rows, tree.starts, tree.low, tree.high
-    axes, cuts, leaves, leaf_of = tree.axis, tree.cut, tree.leaves, tree.leaf
-    nodes, p = low.shape
-    stack[0] = root
-    size = 1 if root < end else 0
-    while size > 0:
-        size -= 1
-        node = stack[size]
-        first, last = starts[node, 0], starts[node, 1]
-        if 2 * node + 2 >= nodes:
-            _fill_leaf(points, first, last, node - nodes // 2, leaves, leaf_of, low[node], high[node])
-            continue
-        axis: Int = np.int64(0)  # a plain 0 would be compiled twice, as a constant and as a number
-        for j in range(1, p):
-            if high[node, j] - low[node, j] > high[node, axis] - low[node, axis]:
-                axis = j
-        middle = (first + last) // 2
-        partition_at(points, rows, axis, first, last, middle, sample)
-        axes[node] = axis
-        cuts[node] = points[middle, axis]
-        for child in range(2 * node + 1, 2 * node + 3):
-            for j in range(p):
-                low[child, j], high[child, j] = low[node, j], high[node, j]
-            starts[child, 0], starts[child, 1] = first, last
-            if child < end:
-                stack[size] = child
-                size += 1
-        high[2 * node + 1, axis] = low[2 * node + 2, axis] = cuts[node]
-        starts[2 * node + 1, 1] = starts[2 * node + 2, 0] = middle
-
-
-@inlined
-def _fill_leaf(
-    points: Floats, first: int, last: int, leaf: int, leaves: Floats, leaf_of: Ints, low: Floats, high: Floats
-) -> None:
-    """Copy the records first..last-1 into a leaf, and write the corners of their bounding box."""
-    for i in range(first, last):
-        leaf_of[i] = leaf
-    for j in range(points.shape[1]):
-        lowest, highest = np.inf, -np.inf
-        for i in range(first, last):
-            value = points[i, j]
-            leaves[leaf, j, i - first] = value
-            lowest, highest = min(lowest, value), max(highest, value)
-        for i in range(last - first, WIDTH):
-            leaves[leaf, j, i] = np.nan  # NaN fails all comparisons: neither near nor far
-        low[j], high[j] = lowest, highest
-
-
-@kernel
-def _fit_boxes(low: Floats, high: Floats) -> None:
-    """Set the box of each inner node, in place, to the smallest one around those of its children."""
-    for node in range(len(low) // 2 - 1, -1, -1):
-        for j in range(low.shape[1]):
-            low[node, j] = min(low[2 * node + 1, j], low[2 * node + 2, j])
-            high[node, j] = max(high[2 * node + 1, j], high[2 * node + 2, j])
 
 
 @inner
@@ -202,118 +80,6 @@ def partition_at(
             break
 
 
-@inlined
-def _distance_to_box(low: Floats, high: Floats, node: int, point: Floats) -> float:
-    """Return the squared distance from a point to a node's box; 0 inside it."""
-    total = 0.0
-    for j in range(len(point)):
-        outside = max(max(low[node, j] - point[j], 0.0), point[j] - high[node, j])  # noqa: PLW3301
-        total += outside * outside
-    return total
-
-
-@inlined
-def _leaf_distances(leaf: Floats, point: Floats, distances: Floats) -> None:
-    """Write the squared distances of a leaf's records to a point, added up column after column."""
-    for i in range(WIDTH):
-        distances[i] = 0.0
-    for j in range(len(point)):
-        for i in range(WIDTH):
-            difference = leaf[j, i] - point[j]
-            distances[i] += difference * difference
-
-
-@inlined
-def _count_within(distances: Floats, limit: float, farthest: float) -> tuple[Int, Int]:
-    """Return how many distances are below `limit`, and how many are at most `farthest`."""
-    closer = within = np.int64(0)
-    for i in range(WIDTH):
-        closer += distances[i] < limit
-        within += distances[i] <= farthest
-    return closer, within
-
-
-@inlined
-def _count_around(
-    tree: Tree, point: Floats, nearest: float, farthest: float, places: int, start: int, scratch: Scratch
-) -> tuple[Int, Int]:
-    """Return how many records are nearer than `nearest`, counting up to `places`, and up to `farthest`.
-
-    The search begins with the leaf `start`.
-    """
-    axes, cuts, leaves, low, high = tree.axis, tree.cut, tree.leaves, tree.low, tree.high
-    stack, distances = scratch
-    inside = len(axes) // 2  # nodes that are no leaves
-    closer = within = np.int64(0)
-    leaf, size = start, 1
-    stack[0] = 0
-    while leaf >= 0:
-        _leaf_distances(leaves[leaf], point, distances)
-        here = _count_within(distances, nearest, farthest)
-        closer, within = closer + here[0], within + here[1]
-        leaf = -1
-        while leaf < 0 and size > 0 and closer < places:
-            size -= 1
-            node = stack[size]
-            if _distance_to_box(low, high, node, point) > farthest:
-                continue
-            while node < inside:
-                beyond = point[axes[node]] - cuts[node]
-                right = beyond >= 0
-                if beyond * beyond <= farthest:
-                    stack[size] = 2 * node + 1 + (not right)
-                    size += 1
-                node = 2 * node + 1 + right
-            if node - inside != start:
-                leaf = node - inside
-    return closer, within
-
-
-@kernel
-def _count_closer(
-    tree: Tree, queries: Floats, truth: Ints, tolerance: float, places: int, found: Ints, scratch: Scratch
-) -> None:
-    """Write for each query how many records are closer than the true one (up to `places`), and how many tie.
-
-    `truth` gives the positions of the true records in the tree. Under strong masking, half of the true
-    record's neighbours are closer to the query than the true record is: their leaf is searched first.
-    """
-    points, leaf_of = tree.points, tree.leaf
-    for k in range(len(queries)):
-        point = queries[k]
-        own = 0.0
-        for j in range(len(point)):
-            difference = points[truth[k], j] - point[j]
-            own += difference * difference
-        nearest, farthest = own * (1 - tolerance), own * (1 + tolerance)
-        closer, within = _count_around(tree, point, nearest, farthest, places, leaf_of[truth[k]], scratch)
-        found[0, k] = min(closer, places)
-        found[1, k] = within - closer if closer < places else 0
-
-
-def count_closer(tree: Tree, queries: Floats, truth: Ints, tolerance: float, places: int = 1) -> Ints:
-    """Return how many records are closer to each query than its true one (up to `places`), and how many tie.
-
-    `truth` gives the rows of the true records; the true one is among those that tie. Squared distances that
-    differ by less than the tolerance, relative to their size, are equal. The second count is 0 where the
-    first has reached `places`.
-    """
-    found = np.empty((2, len(queries)), np.int64)
-    order, place = order_by_place(tree.rows, truth)
-
-    def work(begin: int, end: int) -> None:  # neighbours in sequence: their leaves stay in the cache
-        """Count for some of the queries, in the order of their true records, leaf by leaf."""
-        part = order[begin:end]
-        counts = np.empty((2, part.size), np.int64)
-        scratch = (np.empty(DEEP, np.int64), np.empty(WIDTH))
-        true = place[truth[part]]
-        _count_closer(tree, queries.take(part, axis=0), true, tolerance, places, counts, scratch)
-        found[0, part], found[1, part] = counts
-
-    in_parts(truth.size, work)
-    return found
-
-
 def order_by_place(rows: Ints, truth: Ints) -> tuple[Ints, Ints]:
     """Return the queries in the order of their true records in a tree, and the place of each row there.
 
@@ -343,8 +109,6 @@ def in_parts(n: int, work: Callable[[int, int], None], size: int = PART) -> None
     finally:
         pool.shutdown(cancel_futures=True)  # after Ctrl-C only the running parts are finished
 
-
-# --- a forest of trees ---------------------------------------------------------------------------------
 
 RARE = 24  # fewest records of a block for a tree of their own
 FEW = 128  # records that are compared one by one rather than divided into further sets
@@ -687,7 +451,7 @@ def _interval_relation(
     return -1 if outside else int(inside)
 
 
-@kernel
+@uncounted
 def count_fitting(
     forest: Forest,
     marks: UInt64s,
@@ -897,7 +661,7 @@ def _shared_cells(order: Ints, point: Floats, shared: Ints) -> Int:
     return np.int64(count)
 
 
-@kernel
+@uncounted
 def count_closer_in_forest(
     forest: Forest,
     queries: Query,
@@ -926,7 +690,7 @@ def count_closer_in_forest(
             group = head + (home - head + turn) % groups
             count = _shared_cells(order[group], points[k], shared)
             if closer < places and ((own < np.inf and count > 0) or own == np.inf):
-                reach = own * max(count, 1) / p
+                reach = own if count == p else own * max(count, 1) / p
                 limits = reach * (1 - tolerance), reach * (1 + tolerance), places - closer
                 start = leaf if turn == 0 else np.int64(-1)
                 here = _count_in_tree(forest, group, query, limits, start, shared[:count], scratch)
@@ -969,7 +733,7 @@ def _least_distance(
     return least
 
 
-@kernel
+@uncounted
 def count_nearest(
     forest: Forest,
     queries: Query,

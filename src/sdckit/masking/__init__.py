@@ -7,11 +7,8 @@ from sdckit.masking.mask_table import (
     Masking,
     apply,
     column_steps,
-    enough_records,
-    kept_columns,
     mask_prepared,
     mask_rows,
-    require_units,
     rounded,
 )
 
@@ -20,11 +17,8 @@ __all__ = [
     "Masking",
     "apply",
     "column_steps",
-    "enough_records",
-    "kept_columns",
     "mask_prepared",
     "mask_rows",
-    "require_units",
     "rounded",
 ]
 

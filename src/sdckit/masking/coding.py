@@ -12,13 +12,13 @@ from sdckit.core import checks
 from sdckit.core.registry import InBlocks, Parameter, method
 from sdckit.kernels.sums import deviations, powers_of_two, spread
 from sdckit.masking.microaggregation import FEWEST, each_by_itself, window_zero
-from sdckit.masking.noise import whole_spread
+from sdckit.masking.noise import SPREAD_IN_BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sdckit.arrays import Floats, Ints
-    from sdckit.core.registry import Options, WholeColumns
+    from sdckit.core.registry import Options
 
 
 class Codes(NamedTuple):
@@ -116,6 +116,7 @@ def mean_of(values: Floats) -> float:
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239"
 FINEST = 2.0**50  # a value of that many bases has no digits to lose
+SHARES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3)
 REPLACE = ("mean", "limit")
 MULTIVARIATE = ("each", "distance")
 
@@ -140,11 +141,6 @@ def bases_of(
     return np.array(
         [one or base or round_number(size * (percent / 100)) for one, size in zip(own, sizes, strict=True)]
     )
-
-
-def half_bases(options: dict[str, Any], values: Floats) -> Floats:
-    """Return half the rounding base of each column, the largest change of a value."""
-    return bases_of(spread(values), **options) / 2
 
 
 def round_to_multiples(column: Floats, base: float) -> Floats:
@@ -182,10 +178,10 @@ def round_to_multiples(column: Floats, base: float) -> Floats:
     keeps=("order of each column, ties apart", "every value, up to half a base"),
     basis=spread,
     window=window_zero,
-    half_width=half_bases,
+    half_width=lambda options, values: bases_of(spread(values), **options) / 2,
     one_by_one=each_by_itself,
     reference=HANDBOOK,
-    in_blocks=InBlocks(needs="squares", basis=whole_spread),
+    in_blocks=SPREAD_IN_BLOCKS,
 )
 def round_to(
     values: Floats,
@@ -280,16 +276,6 @@ def column_tails(
     ]
 
 
-def coding_window(options: dict[str, Any], values: Floats) -> int:
-    """Return the largest move in ranks that coding causes: 0 by column, n if whole records are moved."""
-    return 0 if options["multivariate"] == "each" else len(values)
-
-
-def codes_each_column(options: Mapping[str, Any]) -> bool:
-    """Return True if columns are coded one by one, False if whole records are moved."""
-    return bool(options["multivariate"] == "each")
-
-
 def notes_on_limits(values: Floats, options: dict[str, Any]) -> list[str]:
     """Return notes on replacement values that are original values or stand for fewer than three."""
     if options["multivariate"] == "distance":
@@ -315,33 +301,12 @@ def limit_notes(options: Options, seen: Ints, *, few: bool) -> list[str]:
     return notes
 
 
-def whole_codes(whole: WholeColumns, _options: Options) -> tuple[Codes, ...]:
-    """Return the codes of the columns of a file that was read in blocks."""
-    return whole.codes
-
-
-def whole_limit_notes(whole: WholeColumns, options: Options) -> list[str]:
-    """Return the notes on replacement values for a file that was read in blocks."""
-    return limit_notes(options, whole.seen, few=whole.few_coded)
-
-
-def needs_all_records(options: Options) -> str | None:
-    """Return the parameter that needs all records at once: coding by distance from the means."""
-    return "multivariate='distance'" if options["multivariate"] == "distance" else None
-
-
 @method(
     title="top and bottom coding",
     place=100,
     parameters=(
         Parameter(
-            "top",
-            float,
-            0.05,
-            "share of the largest values that are coded",
-            low=0,
-            high=0.5,
-            grid=(0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3),
+            "top", float, 0.05, "share of the largest values that are coded", low=0, high=0.5, grid=SHARES
         ),
         Parameter("bottom", float, 0.0, "share of the smallest values that are coded", low=0, high=0.5),
         Parameter(
@@ -357,11 +322,16 @@ def needs_all_records(options: Options) -> str | None:
         "order of each column, ties apart (multivariate=each)",
         "column means (replace=mean, multivariate=each)",
     ),
-    window=coding_window,
-    one_by_one=codes_each_column,
+    window=lambda options, values: 0 if options["multivariate"] == "each" else len(values),
+    one_by_one=lambda options: bool(options["multivariate"] == "each"),
     release_notes=notes_on_limits,
     reference=HANDBOOK,
-    in_blocks=InBlocks(needs="codes", basis=whole_codes, notes=whole_limit_notes, refused=needs_all_records),
+    in_blocks=InBlocks(
+        needs="codes",
+        basis=lambda whole, _options: whole.codes,
+        notes=lambda whole, options: limit_notes(options, whole.seen, few=whole.few_coded),
+        refused=lambda options: None if options["multivariate"] == "each" else "multivariate='distance'",
+    ),
 )
 def top_bottom_code(
     values: Floats,

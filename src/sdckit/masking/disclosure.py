@@ -8,14 +8,7 @@ from typing import Any, Protocol
 
 from sdckit.arrays import Floats
 from sdckit.core import checks, registry
-from sdckit.core.registry import (
-    frozen,
-    function_options,
-    options_of_columns,
-    parameters_in_stratum,
-    parameters_with_strata,
-    require_one_value,
-)
+from sdckit.core.registry import frozen
 from sdckit.core.table import names_of
 
 Window = Callable[[str, "Floats", Sequence[str]], Any]
@@ -59,39 +52,26 @@ class Disclosure:
     calibrated: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._set(
-            by=tuple(names_of(self.by)),
-            columns=tuple(names_of(self.columns)),
-            rules=frozen(self.rules),
-            calibrated=tuple(names_of(self.calibrated)),
-        )
-        if self.method is None:
-            if self.parameters:
-                names = ", ".join(self.parameters)
-                raise ValueError(f"parameters are given without a method: {names}; name the method")
-            self._set_missing(paired=True, keeps=(), deterministic=False)
-        else:
-            self._fill_from_method(registry.method_named(self.method))
-        self._set(parameters=frozen(self.parameters), keeps=tuple(self.keeps))
-
-    def _fill_from_method(self, record: registry.Method) -> None:
-        """Check the parameters of the method, and set the fields that follow from method and parameters."""
-        values = parameters_with_strata(record, self.parameters, grouped=bool(self.by))
-        self._set(parameters=frozen(values))
-        if self.window is None or isinstance(self.window, MethodWindow):  # the latter after `replace`
-            self._set(window=None if record.window is None else MethodWindow(record.name, self.parameters))
-        paired = record.keeps_pairing(values)
-        silent = not record.random or record.changes_nothing(values)
-        self._set_missing(paired=paired, keeps=record.keeps, deterministic=silent)
-
-    def _set(self, **values: Any) -> None:
-        """Set fields while the record is being made; later they are frozen."""
-        for name, value in values.items():
+        found: dict[str, Any] = {"rules": frozen(self.rules), "parameters": frozen(self.parameters)}
+        found |= {name: tuple(names_of(getattr(self, name))) for name in ("by", "columns", "calibrated")}
+        follows: dict[str, Any] = {"paired": True, "keeps": (), "deterministic": False}
+        if self.method is not None:
+            record = registry.method_named(self.method)
+            values = registry.parameters_with_strata(record, self.parameters, grouped=bool(found["by"]))
+            found["parameters"] = frozen(values)
+            if self.window is None or isinstance(self.window, MethodWindow):  # the latter after `replace`
+                window = MethodWindow(record.name, found["parameters"])
+                found["window"] = None if record.window is None else window
+            silent = not record.random or record.changes_nothing(values)
+            follows = {"paired": record.keeps_pairing(values), "keeps": record.keeps, "deterministic": silent}
+        elif self.parameters:
+            names = ", ".join(self.parameters)
+            raise ValueError(f"parameters are given without a method: {names}; name the method")
+        given = {name: getattr(self, name) for name in follows}
+        found |= follows | {name: value for name, value in given.items() if value is not BY_METHOD}
+        found["keeps"] = tuple(found["keeps"])
+        for name, value in found.items():  # later the fields are frozen
             object.__setattr__(self, name, value)
-
-    def _set_missing(self, **values: Any) -> None:
-        """Set those of the fields that were not given."""
-        self._set(**{name: value for name, value in values.items() if getattr(self, name) is BY_METHOD})
 
     @classmethod
     def of(
@@ -159,8 +139,10 @@ def _options_in_stratum(
     record: registry.Method, parameters: Mapping[str, Any], stratum: str, columns: Sequence[str]
 ) -> dict[str, Any]:
     """Return the options of a method in one stratum as its function takes them, for these columns."""
-    options = options_of_columns(record, parameters_in_stratum(record, parameters, stratum), columns)
-    return function_options(record, options, columns)
+    options = registry.options_of_columns(
+        record, registry.parameters_in_stratum(record, parameters, stratum), columns
+    )
+    return registry.function_options(record, options, columns)
 
 
 @dataclass(frozen=True)
@@ -290,7 +272,7 @@ def disclosure_of(
     if name is not None and window is not None:
         raise ValueError(f"the method {name} determines the window and window is given too; drop one")
     if name is not None and by and stratified is False:
-        require_one_value(registry.method_named(name), method.parameters)
+        registry.require_one_value(registry.method_named(name), method.parameters)
     bound = None if window is None else GivenWindow(window)
     if isinstance(window, Mapping) and list(window) != ["all"]:
         if not by:

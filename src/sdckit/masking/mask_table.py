@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,6 @@ import numpy as np
 from sdckit.core import checks, randomness, registry
 from sdckit.core.cells import number_values
 from sdckit.core.checks import cells_are_quoted, quoted, warn
-from sdckit.core.registry import (
-    check_group_column,
-    check_parameters,
-    function_options,
-    options_of_columns,
-    parameters_by_stratum,
-)
 from sdckit.core.table import (
     Step,
     Table,
@@ -32,12 +25,12 @@ from sdckit.core.text import plural, shortened
 from sdckit.kernels.jit import count_special
 from sdckit.kernels.sums import standardise
 from sdckit.masking.disclosure import Disclosure
-from sdckit.masking.microaggregation import FEWEST, centroids, note_on_gaps, publish
+from sdckit.masking.microaggregation import FEWEST, centroids, note_on_gaps, publish, unit_values
 from sdckit.progress import track
 from sdckit.rules.rules import edits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sdckit.arrays import Bools, Floats, Ints
     from sdckit.core.prepared import PreparedTable
@@ -63,19 +56,12 @@ def apply(
         extra["groups"] = groups
     with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses cells that overflow
         masked: Floats = np.asfortranarray(
-            method.function(values, **function_options(method, options, names), **extra)
+            method.function(values, **registry.function_options(method, options, names), **extra)
         )
     if method.group_size is None and method.keeps_pairing(options) and count_special(masked.T.ravel())[0]:
         # Only methods with groups suppress cells; otherwise a new NaN is inf - inf.
         masked[np.isnan(masked) & ~np.isnan(values)] = np.inf
     return masked
-
-
-def groups_of(method: Method, values: Floats, options: dict[str, Any], names: Sequence[str]) -> Ints:
-    """Return the number of each record's group as the method forms them; -1 for a record in no group."""
-    assert method.groups is not None  # noqa: S101 - checked with the other options
-    groups: Ints = method.groups(values, **function_options(method, options, names))
-    return groups
 
 
 def enough_records(method: Method, values: Floats, options: dict[str, Any], what: str) -> None:
@@ -88,7 +74,12 @@ def enough_present(method: Method, present: int, p: int, options: Mapping[str, A
     """Raise ValueError if there are fewer records with a value, in p columns, than the method needs."""
     if method.group_size is not None:
         needed = options[method.group_size]
-        checks.require_group_size(present, needed, what=what, method=method.name, parameter=method.group_size)
+        if present < needed:
+            fact = (
+                f"{what} has {present} {plural(present, 'record')}, fewer than {method.group_size} = {needed}"
+            )
+            merge = " or merge strata" if what.startswith("stratum") else ""
+            raise ValueError(f"{fact} of {method.name}; lower {method.group_size}{merge}")
     if method.records is not None:
         needed = method.records(dict(options), p)
         checks.require_records(present, needed, what=what, method=method.name)
@@ -121,27 +112,10 @@ def kept_columns(method: Method, options: dict[str, Any]) -> tuple[str, ...]:
     return tuple(name for p in method.parameters if p.kind is tuple for name in options[p.name])
 
 
-def warn_of_originals(
-    original: Floats,
-    masked: Floats,
-    names: Sequence[str],
-    strata: list[tuple[str, Ints]],
-    *,
-    kept: Sequence[str],
-    stratified: bool,
-) -> None:
-    """Warn of columns in which all values are published unmasked, in the file or in one stratum.
-
-    Columns in `kept`, which are unmasked by intent, are not named.
-    """
-    idle = [(stratum, unchanged_columns(original[rows], masked[rows])) for stratum, rows in strata]
-    warn_of_unmasked(idle, names, kept=kept, stratified=stratified)
-
-
 def warn_of_unmasked(
     idle: Iterable[tuple[str, Bools]], names: Sequence[str], *, kept: Sequence[str], stratified: bool
 ) -> None:
-    """Warn of columns that are unchanged in the file or a stratum, less those in `kept`."""
+    """Warn of columns that are unchanged in the file or a stratum, less those in `kept`, so by intent."""
     found = [
         f"{name!r} in stratum {quoted(stratum)}" if stratified else repr(name)
         for stratum, unchanged in idle
@@ -190,18 +164,6 @@ def warn_of_split_units(data: PreparedTable, masked: Floats) -> None:
         warn(f"edit rules changed what was constant within units: {names}; drop rules that also name others")
 
 
-def unit_values(values: Floats, units: Ints) -> Floats:
-    """Return the mean of each unit's observed cells, exact where they are equal; NaN where there are none."""
-    order = np.argsort(units, kind="stable")
-    starts = np.flatnonzero(np.diff(units[order], prepend=-1))
-    ordered = values[order]
-    seen = ~np.isnan(ordered)
-    counts = np.add.reduceat(seen, starts, axis=0, dtype=np.int64)
-    means = np.add.reduceat(np.where(seen, ordered, 0.0), starts, axis=0) / np.maximum(counts, 1)
-    ends = np.fmin.reduceat(ordered, starts, axis=0), np.fmax.reduceat(ordered, starts, axis=0)
-    return np.where(counts > 0, np.clip(means, *ends), np.nan)
-
-
 def require_units(method: Method, values: Floats, options: dict[str, Any], what: str, units: Ints) -> None:
     """Raise ValueError if there are too few units, or one unit is too large for the groups of a method."""
     units = number_values(units)
@@ -228,26 +190,15 @@ def mask_rows(
     basis: Any = None,
     groups: Ints | None = None,
 ) -> Floats:
-    """Return the matrix masked with a method and its parameters, by units where there are any."""
+    """Return the matrix masked with a method and its parameters.
+
+    With units, variables that are constant within units stay so, and units are hidden.
+    """
     if units is None:
         return apply(method, values, options, rng, names=names, basis=basis, groups=groups)
-    return apply_to_units(method, values, options, rng, names=names, units=units, groups=groups)
-
-
-def apply_to_units(
-    method: Method,
-    values: Floats,
-    options: dict[str, Any],
-    rng: np.random.Generator,
-    *,
-    names: Sequence[str],
-    units: Ints,
-    groups: Ints | None = None,
-) -> Floats:
-    """Return the matrix masked so that variables constant within units stay so, and units are hidden."""
     units = number_values(units)
     if method.groups is not None:
-        formed = unit_groups(method, values, options, names, units) if groups is None else groups
+        formed = groups_of(method, values, options, names, units) if groups is None else groups
         masked = apply(method, values, options, rng, names=names, groups=formed)
         if method.alike is not None and method.alike(options):
             suppress_few_units(masked, values, formed, units, options[method.group_size or "k"])
@@ -258,7 +209,7 @@ def apply_to_units(
         if chosen.any():
             part = np.asfortranarray(unit_values(values, units) if rows else values)[:, chosen]
             these = [name for name, used in zip(names, chosen, strict=True) if used]
-            mine = options_of_columns(method, options, these)
+            mine = registry.options_of_columns(method, options, these)
             found = apply(method, part, mine, rng, names=these)
             masked[:, chosen] = found[units] if rows else found
     return masked if method.group_size is None else without_dominated(values, masked, units, options)
@@ -287,15 +238,22 @@ def without_dominated(values: Floats, masked: Floats, units: Ints, options: dict
     return found
 
 
-def unit_groups(
-    method: Method, values: Floats, options: dict[str, Any], names: Sequence[str], units: Ints
+def groups_of(
+    method: Method, values: Floats, options: dict[str, Any], names: Sequence[str], units: Ints | None
 ) -> Ints:
-    """Return the group of each record, in which no unit holds more than 1/k; -1 for records in none."""
+    """Return the number of each record's group as the method forms them; -1 for a record in no group.
+
+    No unit holds more than 1/k of a group.
+    """
+    assert method.groups is not None  # noqa: S101 - checked with the other options
+    given = registry.function_options(method, options, names)
+    if units is None:
+        return np.asarray(method.groups(values, **given))
     units, k = number_values(units), options[method.group_size or "k"]
     if constant_within(values, units).any():
-        groups = groups_of(method, np.asfortranarray(unit_values(values, units)), options, names)[units]
+        groups = method.groups(np.asfortranarray(unit_values(values, units)), **given)[units]
     else:
-        groups = groups_of(method, values, options, names)
+        groups = method.groups(values, **given)
     return groups if k == 1 else merge_dominated(values, groups, units, k)
 
 
@@ -355,9 +313,7 @@ class Job:
     options: list[dict[str, Any]]  # of each stratum
     steps: tuple[Step, ...] | None  # between the published values of each column; None does not round
     edits: Edits | None
-    bases: dict[tuple[str, str], Any] | None = (
-        None  # what methods need of the originals, for further maskings
-    )
+    bases: dict[tuple[str, str], Any] | None = None  # what methods need of originals, for further maskings
 
     @property
     def table(self) -> Table:
@@ -366,27 +322,12 @@ class Job:
             raise ValueError("the prepared data have no table to mask; prepare the table anew")
         return self.data.table
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns to mask."""
-        return self.data.columns
-
-    @property
-    def values(self) -> Floats:
-        """Original values of the columns to mask, one row per record."""
-        return self.data.values
-
-    @property
-    def strata(self) -> list[tuple[str, Ints]]:
-        """Name and row numbers of each stratum; strata are masked separately."""
-        return self.data.strata
-
     @cached_property
     def rounded_original(self) -> Floats:
         """Original values of the columns to mask, rounded to the published steps."""
-        return self.rounded(self.values)
+        return self.rounded(self.data.values)
 
-    @cached_property
+    @property
     def stratified(self) -> bool:
         """True if the table is masked by strata."""
         return bool(self.data.roles.by)
@@ -395,11 +336,6 @@ class Job:
     def paired(self) -> bool:
         """True if each masked row stands for the original record in the same row."""
         return all(self.method.keeps_pairing(chosen) for chosen in self.options)
-
-    @cached_property
-    def kept(self) -> list[str]:
-        """Names of the columns that the method's parameters keep unmasked."""
-        return [name for chosen in self.options for name in kept_columns(self.method, chosen)]
 
     @cached_property
     def alike(self) -> bool:
@@ -418,37 +354,28 @@ class Job:
         if units is not None:
             require_units(self.method, values, options, what, units)
 
-    def parts(self) -> Iterator[tuple[str, Any, Floats, dict[str, Any], Ints | None]]:
-        """Yield name, rows, values, options and units of each stratum; of the file without strata."""
-        units = self.data.units
-        for (name, rows), chosen in zip(self.strata, self.options, strict=True):
-            here = rows if self.stratified else slice(None)
-            part = np.asfortranarray(self.values[here])
-            yield name, here, part, chosen, None if units is None else units[here]
-
     def masked(self, rng: np.random.Generator, *, numbered: bool = False) -> tuple[Floats, Ints]:
         """Return the masked matrix and, if `numbered`, each record's group number, unique over all strata."""
-        masked = np.empty_like(self.values)
-        numbers = np.full(len(self.values), -1)
-        with track("masking", len(self.strata)) as report:
-            for place, (stratum, rows, part, chosen, units) in enumerate(self.parts()):
+        values, names, all_units = self.data.values, self.data.columns, self.data.units
+        masked = np.empty_like(values)
+        numbers = np.full(len(values), -1)
+        with track("masking", len(self.data.strata)) as report:
+            parts = zip(self.data.strata, self.options, strict=True)
+            for place, ((stratum, found), chosen) in enumerate(parts):
                 report(place)
+                rows = found if self.stratified else slice(None)
+                part = np.asfortranarray(values[rows])
+                units = None if all_units is None else all_units[rows]
                 self.require_records(stratum, part, chosen, units)
                 groups = None
                 if numbered:
-                    groups = self.groups(part, chosen, units)
+                    groups = groups_of(self.method, part, chosen, names, units)
                     numbers[rows] = np.where(groups < 0, -1, groups + numbers.max() + 1)
+                basis = self._basis(stratum, part) if units is None else None
                 masked[rows] = mask_rows(
-                    self.method,
-                    part,
-                    chosen,
-                    rng,
-                    names=self.names,
-                    units=units,
-                    basis=self._basis(stratum, part) if units is None else None,
-                    groups=groups,
+                    self.method, part, chosen, rng, names=names, units=units, basis=basis, groups=groups
                 )
-        checks.require_representable(masked, self.names, self.method.name)
+        checks.require_representable(masked, names, self.method.name)
         return masked, numbers
 
     def _basis(self, stratum: str, values: Floats) -> Any:
@@ -464,38 +391,30 @@ class Job:
         masked = np.asfortranarray(self.rounded(self.masked(rng)[0]))
         return masked if self.edits is None else self.edits.repaired(masked, decimals_of_steps(self.steps))
 
-    def groups(self, values: Floats, options: dict[str, Any], units: Ints | None) -> Ints:
-        """Return the number of each record's group, formed so that no unit dominates one."""
-        if units is None:
-            return groups_of(self.method, values, options, self.names)
-        return unit_groups(self.method, values, options, self.names, units)
-
     def notes(self, masked: Floats) -> list[str]:
         """Return notes on filled cells, and the method's own, each with the strata that it concerns."""
-        gone, missing = np.isnan(masked), np.isnan(self.values)
+        gone, missing = np.isnan(masked), np.isnan(self.data.values)
         counts = int((missing & ~gone).sum()), int((gone & ~missing).sum())
         on_gaps = note_on_gaps(*counts) if self.alike else []
         if self.method.release_notes is None:
             return on_gaps
         found = []
-        for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
-            options = function_options(self.method, chosen, self.names)
-            found.append((stratum, self.method.release_notes(self.values[rows], options)))
-        return on_gaps + notes_by_stratum(found, len(self.strata))
+        for (stratum, rows), chosen in zip(self.data.strata, self.options, strict=True):
+            options = registry.function_options(self.method, chosen, self.data.columns)
+            found.append((stratum, self.method.release_notes(self.data.values[rows], options)))
+        return on_gaps + notes_by_stratum(found, len(self.options))
 
     def warn_of_originals(self, masked: Floats) -> None:
         """Warn of columns that masking left unchanged, and of original columns beside synthetic rows."""
-        idle = np.array_equal(self.rounded_original, masked, equal_nan=True)
-        if self.paired and not (idle and all(self.method.changes_nothing(o) for o in self.options)):
-            warn_of_originals(
-                self.rounded_original,
-                masked,
-                self.names,
-                self.strata,
-                kept=self.kept,
-                stratified=self.stratified,
-            )
-        gone = {*self.names, *self.data.roles.by, *self.data.roles.drop}
+        original, names = self.rounded_original, self.data.columns
+        same = np.array_equal(original, masked, equal_nan=True)
+        if self.paired and not (same and all(self.method.changes_nothing(o) for o in self.options)):
+            idle = [
+                (name, unchanged_columns(original[rows], masked[rows])) for name, rows in self.data.strata
+            ]
+            kept = [name for chosen in self.options for name in kept_columns(self.method, chosen)]
+            warn_of_unmasked(idle, names, kept=kept, stratified=self.stratified)
+        gone = {*names, *self.data.roles.by, *self.data.roles.drop}
         others = [name for name in self.table.names if name not in gone]
         if others and not self.paired:
             fact = f"rows of {self.method.name} stand for no original record"
@@ -522,7 +441,7 @@ class Job:
         if self.alike:
             return masked
         result = masked.copy(order="F")
-        for column, values, codes in zip(result.T, self.values.T, self.data.codes, strict=True):
+        for column, values, codes in zip(result.T, self.data.values.T, self.data.codes, strict=True):
             rows = np.isnan(values if self.paired else column)
             column[rows] = codes if self.paired or not codes.size else np.resize(codes, int(rows.sum()))
         return result
@@ -564,12 +483,11 @@ def mask_prepared(
 ) -> Masking:
     """Mask prepared data as `mask` does; return the masked table with notes and disclosure record."""
     record = registry.method_named(method)
-    check_parameters(record, parameters)
     digits = checks.checked_decimals(decimals)
     generator = randomness.generator(rng)
     job = _job(record, data, parameters, digits, rules)
     if groups is not None:
-        check_group_column(record, groups, job.table.names)
+        registry.check_group_column(record, groups, job.table.names)
     with track("masking", 1.0) as report:
         report(0.0, MASKING)
         masked, numbers = job.masked(generator, numbered=groups is not None)
@@ -582,9 +500,11 @@ def mask_prepared(
     notes += on_repair or ([] if rules is None else [NO_RULE])
     if data.roles.na:
         masked = job.with_codes(masked)
-    places = {name: step.decimals for name, step in zip(job.names, job.steps or (), strict=False)}
+    places = {name: step.decimals for name, step in zip(data.columns, job.steps or (), strict=False)}
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
-    made = job.table.with_values(job.names, masked, decimals=places, more=more, recoded=data.recoded.values())
+    made = job.table.with_values(
+        data.columns, masked, decimals=places, more=more, recoded=data.recoded.values()
+    )
     notes += _type_notes(job.table, Table(made), places)
     if data.roles.drop:
         found = Table(made)
@@ -613,14 +533,12 @@ def _job(
 ) -> Job:
     """Return the `Job` for a request after checking its parameters and edit rules against the data."""
     strata = [name for name, _ in data.strata]
-    options = parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
+    options = registry.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
     require_whole_units(data)
     edits = edits_of(rules, data)
     ruled = () if edits is None else edits.rules.columns
     steps = None if digits is None else column_steps(data.values, data.columns, digits, ruled)
-    job = Job(method, data, options, steps, None)
-    if edits is None:
-        return job
-    edits = edits.keeping(job.kept)
-    edits.refuse_split_groups(method)
-    return replace(job, edits=edits)
+    if edits is not None:
+        edits = edits.keeping([name for chosen in options for name in kept_columns(method, chosen)])
+        edits.refuse_split_groups(method)
+    return Job(method, data, options, steps, edits)

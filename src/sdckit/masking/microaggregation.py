@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +13,10 @@ from sdckit.arrays import Floats, Int, Ints
 from sdckit.core.registry import InBlocks, Parameter, method
 from sdckit.core.text import plural
 from sdckit.kernels.group_changes import merge_small_groups, swap_members
-from sdckit.kernels.jit import inner, kernel
+from sdckit.kernels.jit import kernel, uncounted, uncounted_inner
 from sdckit.kernels.mdav.groups import SEARCHES, STEP, ProgressShare, mdav_groups, mdav_points
-from sdckit.kernels.mdav.missing import BUILT, MissingTree, build_tree, delete, find_nearest, needs_tree
-from sdckit.kernels.mdav.state import FORMED, HEAD, LEFT, WORK, clear_heap
+from sdckit.kernels.mdav.state import FORMED, HEAD, LEFT, WORK, clear_heap, rounded_copy, start
+from sdckit.kernels.mdav.tree import Tree, build_tree, delete, find_nearest, renewed
 from sdckit.kernels.sums import deviations, powers_of_two, standardise
 
 RUNS = 100_000  # groups aggregated at once: the computation needs several times the memory of the values
@@ -37,17 +37,7 @@ def share_of_groups(options: dict[str, Any]) -> float:
 FEWEST = 3  # with two values behind a mean, each respondent could compute the other's
 
 
-def notes_on_medians(_values: Floats, options: dict[str, Any]) -> list[str]:
-    """Return a note that the median of an odd number of values is one of the original values."""
-    return median_notes(options)
-
-
-def whole_median_notes(_whole: object, options: Mapping[str, Any]) -> list[str]:
-    """Return the same note for a file that was read in blocks."""
-    return median_notes(options)
-
-
-def median_notes(options: Mapping[str, Any]) -> list[str]:
+def notes_on_medians(_data: object, options: Mapping[str, Any]) -> list[str]:
     """Return a note that the median of an odd number of values is one of them; none for means."""
     return [] if options["aggregate"] == "mean" else ["medians of an odd number of values are original ones"]
 
@@ -100,6 +90,24 @@ def _runs(groups: Ints) -> tuple[Ints, Ints]:
     """Return the rows ordered by group without those in none, and where each group starts."""
     order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
     return order, np.flatnonzero(np.diff(groups[order], prepend=-1))
+
+
+def in_groups(
+    numbers: Callable[..., Ints], *, means: str = "", sizes: str = "k to 2k-1 (complete data)"
+) -> dict[str, Any]:
+    """Return what methods have in common that form groups of whole records by a function `numbers`."""
+    return {
+        "keeps": (
+            f"column means ({means}gaps=merge)",
+            f"column means ({means}complete data)",
+            f"group sizes {sizes}",
+            "equal records in groups of at least k (gaps=alike)",
+        ),
+        "group_size": "k",
+        "groups": numbers,
+        "largest_linkage": share_of_groups,
+        "alike": rows_alike,
+    }
 
 
 def publish(
@@ -178,12 +186,34 @@ def merge_gaps(
 
 def centroids(points: Floats, order: Ints, starts: Ints) -> Floats:
     """Return the mean of each group's points; 0, the mean of all, where no member has a value."""
-    ordered = points[order]
-    seen = ~np.isnan(ordered)
+    sums, counts = _sums_and_counts(points[order], starts)
+    return np.asarray(sums / np.maximum(counts, 1), np.float64)
+
+
+def _sums_and_counts(values: Floats, starts: Ints) -> tuple[Floats, Ints]:
+    """Return sum and number of the observed values in each run of rows, by column."""
+    seen = ~np.isnan(values)
     counts = np.add.reduceat(seen, starts, axis=0, dtype=np.int64)
-    return np.asarray(
-        np.add.reduceat(np.where(seen, ordered, 0.0), starts, axis=0) / np.maximum(counts, 1), np.float64
-    )
+    return np.add.reduceat(np.where(seen, values, 0.0), starts, axis=0), counts
+
+
+def unit_values(values: Floats, units: Ints) -> Floats:
+    """Return the mean of each unit's observed cells, exact where they are equal; NaN where there are none."""
+    order = np.argsort(units, kind="stable")
+    starts = np.flatnonzero(np.diff(units[order], prepend=-1))
+    means, counts = _means_within(values[order], starts)
+    return np.where(counts > 0, means, np.nan)
+
+
+def _means_within(values: Floats, starts: Ints) -> tuple[Floats, Ints]:
+    """Return mean and number of the observed values in each run of rows.
+
+    A mean lies between its smallest and largest value; rounding could leave that interval, and equal values,
+    whose mean is that very value, would come back changed.
+    """
+    sums, counts = _sums_and_counts(values, starts)
+    ends = np.fmin.reduceat(values, starts, axis=0), np.fmax.reduceat(values, starts, axis=0)
+    return np.clip(sums / np.maximum(counts, 1), *ends), counts
 
 
 def run_aggregates(values: Floats, starts: Ints, k: int, aggregate: str = "mean") -> Floats:
@@ -198,23 +228,38 @@ def run_aggregates(values: Floats, starts: Ints, k: int, aggregate: str = "mean"
     return published
 
 
+def sorted_observed(column: Floats) -> tuple[Ints, Floats]:
+    """Return the rows of a column's observed values in ascending order, and the sorted values."""
+    order = np.argsort(column, kind="stable")  # NaN comes last
+    order = order[: len(column) - np.count_nonzero(np.isnan(column))]
+    return order, column[order]
+
+
+def mask_by_column(
+    values: Floats, k: int, starts: Callable[[Floats], Ints], aggregate: str = "mean", *, what: str
+) -> Floats:
+    """Return each column with runs of its sorted values aggregated; `starts` tells where the runs begin."""
+    if k == 1:
+        return values.copy()
+    masked = np.full_like(values, np.nan)
+    for j in progress.each(what, range(values.shape[1])):
+        order, ordered = sorted_observed(np.ascontiguousarray(values[:, j]))
+        if len(order) >= k:
+            masked[order, j] = run_aggregates(ordered, starts(ordered), k, aggregate)
+    return masked
+
+
 def run_means(values: Floats, starts: Ints, k: int) -> Floats:
     """Return the mean of each run of rows that begins at `starts`, repeated for each observed value.
 
     A run with fewer than k observed values in a column is NaN there.
     """
-    observed = ~np.isnan(values)
     largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
     unit = np.exp2(np.maximum(np.frexp(largest)[1] - 960, 0))  # 1, except where a sum could overflow
-    values = values / unit
-    counts = np.add.reduceat(observed, starts, axis=0, dtype=np.int64)
-    means = np.add.reduceat(np.where(observed, values, 0.0), starts, axis=0) / np.maximum(counts, 1)
-    # A mean lies between its smallest and largest value; rounding could leave that interval, and
-    # equal values, whose mean is that very value, would come back changed.
-    means = np.clip(means, np.fmin.reduceat(values, starts, axis=0), np.fmax.reduceat(values, starts, axis=0))
+    means, counts = _means_within(values / unit, starts)
     means[counts < k] = np.nan
     repeated = np.repeat(means, np.diff(starts, append=len(values)), axis=0)
-    return np.where(observed, repeated, np.nan) * unit
+    return np.where(np.isnan(values), np.nan, repeated) * unit
 
 
 def run_medians(values: Floats, starts: Ints, k: int) -> Floats:
@@ -284,19 +329,10 @@ def weighted_points(points: Floats, weights: Floats) -> Floats:
     colour="blue",
     parameters=(GROUP_SIZE, WEIGHTS, AGGREGATE, GAPS),
     default=True,
-    keeps=(
-        "column means (aggregate=mean, gaps=merge)",
-        "column means (aggregate=mean, complete data)",
-        "group sizes k to 2k-1 (complete data)",
-        "equal records in groups of at least k (gaps=alike)",
-    ),
     basis=mdav_points,
-    group_size="k",
-    groups=mdav_numbers,
+    **in_groups(mdav_numbers, means="aggregate=mean, "),
     release_notes=notes_on_medians,
-    largest_linkage=share_of_groups,
-    alike=rows_alike,
-    in_blocks=InBlocks(how="groups", needs="squares", notes=whole_median_notes),
+    in_blocks=InBlocks(how="groups", needs="squares", notes=notes_on_medians),
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def mdav(
@@ -405,7 +441,7 @@ def mdav(
     release_notes=notes_on_medians,
     window=window_zero,
     one_by_one=each_by_itself,
-    in_blocks=InBlocks(how="ranks", notes=whole_median_notes),
+    in_blocks=InBlocks(how="ranks", notes=notes_on_medians),
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -> Floats:
@@ -445,100 +481,60 @@ def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -
     >>> individual_ranking(np.array([[5.0], [1.0], [9.0], [2.0], [8.0]]), k=2).ravel()
     array([7.33333333, 1.5       , 7.33333333, 1.5       , 7.33333333])
     """
-    if k == 1:
-        return values.copy()
-    masked = np.full_like(values, np.nan)
-    n, p = values.shape
-    with progress.track("individual ranking", p) as report:
-        for j in range(p):
-            column = np.ascontiguousarray(values[:, j])
-            order = np.argsort(column, kind="stable")  # NaN comes last
-            order = order[: n - np.count_nonzero(np.isnan(column))]
-            if len(order) >= k:
-                starts = np.arange(len(order) // k) * k
-                masked[order, j] = run_aggregates(column[order], starts, k, aggregate)
-            report(j + 1)
-    return masked
-
-
-class VmdavState(NamedTuple):
-    """State of V-MDAV between calls of `grow_groups`: groups formed, the group being formed."""
-
-    order: Ints  # all rows, the farthest from the centroid first
-    near: Floats  # heap of the smallest distances seen in a search, largest on top
-    found: Ints  # the rows in that heap
-    members: Ints  # the group being formed
-    groups: Ints  # the answer, -1 for a record in no group yet
-    counters: Ints  # as those of MDAV
-
-
-def vmdav_start(points: Floats, k: int) -> VmdavState:
-    """Return the initial V-MDAV state for points with at least one value in each record (n >= k >= 2)."""
-    n, p = points.shape
-    seen = ~np.isnan(points)
-    reach = np.zeros(n)
-    for j in range(p):  # the centroid of standardised data is 0
-        reach += np.where(seen[:, j], points[:, j] * points[:, j], 0.0)
-    reach *= p / seen.sum(axis=1)
-    counters = np.zeros(BUILT + 1, np.int64)
-    counters[LEFT] = n
-    return VmdavState(
-        order=np.argsort(-reach, kind="stable"),
-        near=np.empty(k),
-        found=np.empty(k, np.int64),
-        members=np.empty(2 * k, np.int64),
-        groups=np.full(n, -1),
-        counters=counters,
+    return mask_by_column(
+        values, k, lambda ordered: np.arange(len(ordered) // k) * k, aggregate, what="individual ranking"
     )
 
 
-@inner
-def search(state: VmdavState, tree: MissingTree, first: int, last: int, size: int) -> None:
+@uncounted_inner
+def search(tree: Tree, members: Ints, first: int, last: int, size: int) -> None:
     """Set the heap to the `size` ungrouped records nearest to any of the members first..last-1."""
-    clear_heap(state.near, state.found, size, len(tree.points))
+    clear_heap(tree.state.near, tree.state.group, size, len(tree.state.slots))
     for m in range(first, last):
-        state.counters[WORK] += find_nearest(tree, state.members[m], state.near, state.found, size)
+        find_nearest(tree, members[m], size)
 
 
-@inner
-def join_group(state: VmdavState, tree: MissingTree, row: Int) -> None:
+@uncounted_inner
+def join_group(tree: Tree, row: Int) -> None:
     """Give `row` the number of the group being formed, and delete it from the tree."""
-    state.groups[row] = state.counters[FORMED]
-    state.counters[LEFT] -= 1
+    tree.state.groups[row] = tree.state.counters[FORMED]
     delete(tree, row)
 
 
-@inner
-def grow_group(state: VmdavState, tree: MissingTree, k: int, share: float) -> None:
+@uncounted_inner
+def grow_group(tree: Tree, members: Ints, k: int, share: float) -> None:
     """Add records to a group of k that are nearer to it than `share` of their nearest squared distance."""
-    near, found, members = state.near, state.found, state.members
+    near, found = tree.state.near, tree.state.group
     for size in range(k, 2 * k - 1):
-        search(state, tree, 0, size, 1)
+        search(tree, members, 0, size, 1)
         inside, members[size] = near[0], found[0]
-        search(state, tree, size, size + 1, 1)
+        search(tree, members, size, size + 1, 1)
         if not inside < share * near[0]:
             return
-        join_group(state, tree, members[size])
+        join_group(tree, members[size])
 
 
-@kernel
-def grow_groups(state: VmdavState, tree: MissingTree, k: int, gamma: float, work: int) -> bool:
-    """Form groups; return True if fewer than 2k records are left, False after `work` nodes or for a tree."""
-    counters, members = state.counters, state.members
+@uncounted
+def grow_groups(tree: Tree, members: Ints, k: int, gamma: float, work: int) -> bool:
+    """Form groups; return True if fewer than 2k records are left, False after about `work` nodes.
+
+    The records are in the order of the state, and `members` is for the group being formed.
+    """
+    state, counters = tree.state, tree.state.counters
     counters[WORK] = 0
     while counters[LEFT] >= 2 * k:
-        if counters[WORK] >= work or needs_tree(counters):
+        if counters[WORK] >= work:
             return False
-        while state.groups[state.order[counters[HEAD]]] >= 0:
+        while state.slots[state.order[counters[HEAD]]] < 0:
             counters[HEAD] += 1
         members[0] = state.order[counters[HEAD]]
-        search(state, tree, 0, 1, k - 1)
+        search(tree, members, 0, 1, k - 1)
         for m in range(1, k):
-            members[m] = state.found[m - 1]
+            members[m] = state.group[m - 1]
         for m in range(k):
-            join_group(state, tree, members[m])
+            join_group(tree, members[m])
         if gamma > 0:
-            grow_group(state, tree, k, gamma * gamma)
+            grow_group(tree, members, k, gamma * gamma)
         counters[FORMED] += 1
     return True
 
@@ -565,17 +561,20 @@ def vmdav_numbers(
 
 def group_points(points: Floats, k: int, gamma: float) -> Ints:
     """Return the V-MDAV group of each point; -1 for those that are left when fewer than 2k are."""
-    state = vmdav_start(points, k)
-    tree = None
+    grouped, members = start(points, k), np.empty(2 * k, np.int64)
+    grouped.groups.fill(-1)
+    seen, reach = ~np.isnan(points), np.zeros(len(points))
+    for j in range(points.shape[1]):  # the centroid of standardised data is 0
+        reach += np.where(seen[:, j], points[:, j] * points[:, j], 0.0)
+    grouped.order[:] = np.argsort(-reach * (points.shape[1] / seen.sum(axis=1)), kind="stable")
+    tree = build_tree(grouped, rounded_copy(points))
     with progress.track("V-MDAV", 1.0) as report:
-        share = ProgressShare(report, state.counters, SEARCHES)
-        while tree is None or not grow_groups(state, tree, k, gamma, max(1, STEP // points.shape[1])):
+        share = ProgressShare(report, grouped.counters, SEARCHES)
+        while not grow_groups(tree, members, k, gamma, max(1, STEP // points.shape[1])):
             share.show()
-            if tree is None or needs_tree(state.counters):
-                tree = build_tree(points, np.flatnonzero(state.groups < 0))
-                state.counters[BUILT] = state.counters[LEFT]
+            tree = renewed(tree)
         report(1.0)
-    return state.groups
+    return grouped.groups
 
 
 def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
@@ -608,17 +607,8 @@ def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
         Parameter("gamma", float, 0.2, "how readily groups grow beyond k; 0 is never", low=0),
         GAPS,
     ),
-    keeps=(
-        "column means (gaps=merge)",
-        "column means (complete data)",
-        "group sizes of at least k",
-        "equal records in groups of at least k (gaps=alike)",
-    ),
     basis=mdav_points,
-    group_size="k",
-    groups=vmdav_numbers,
-    largest_linkage=share_of_groups,
-    alike=rows_alike,
+    **in_groups(vmdav_numbers, sizes="of at least k"),
     reference="Solanas & Martinez-Balleste 2006, COMPSTAT",
 )
 def vmdav(
@@ -808,19 +798,13 @@ def optimal_univariate(values: Floats, *, k: int = 3) -> Floats:
     >>> optimal_univariate(values, k=3).ravel()
     array([ 2. ,  2. ,  2. , 11.5, 11.5, 11.5, 11.5, 31. , 31. , 31. ])
     """
-    if k == 1:
-        return values.copy()
-    masked = np.full_like(values, np.nan)
-    n, p = values.shape
-    for j in progress.each("optimal groups", range(p)):
-        column = np.ascontiguousarray(values[:, j])
-        order = np.argsort(column, kind="stable")  # NaN comes last
-        order = order[: n - np.count_nonzero(np.isnan(column))]
-        if len(order) >= k:
-            ordered = column[order]
-            sizes = optimal_sizes(ordered / powers_of_two(ordered), k)
-            masked[order, j] = run_aggregates(ordered, np.cumsum(sizes) - sizes, k)
-    return masked
+
+    def starts(ordered: Floats) -> Ints:
+        """Return where the best groups of a column start."""
+        sizes = optimal_sizes(ordered / powers_of_two(ordered), k)
+        return np.cumsum(sizes) - sizes
+
+    return mask_by_column(values, k, starts, what="optimal groups")
 
 
 SAMPLE = 20_000  # records on which blocked and exact MDAV are compared
@@ -874,17 +858,8 @@ def pca_numbers(
     title="PCA microaggregation",
     place=40,
     parameters=(GROUP_SIZE, GAPS),
-    keeps=(
-        "column means (gaps=merge)",
-        "column means (complete data)",
-        "group sizes k to 2k-1 (complete data)",
-        "equal records in groups of at least k (gaps=alike)",
-    ),
     basis=component_of,
-    group_size="k",
-    groups=pca_numbers,
-    largest_linkage=share_of_groups,
-    alike=rows_alike,
+    **in_groups(pca_numbers),
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def pca_microaggregation(
@@ -1051,17 +1026,8 @@ def loss_note(sample: Floats, options: Mapping[str, Any], block: int, where: str
     title="blocked MDAV microaggregation",
     place=40,
     parameters=(GROUP_SIZE, Parameter("block", int, 10_000, "most records to a block", low=1), GAPS),
-    keeps=(
-        "column means (gaps=merge)",
-        "column means (complete data)",
-        "group sizes k to 2k-1 (complete data)",
-        "equal records in groups of at least k (gaps=alike)",
-    ),
     basis=mdav_points,
-    group_size="k",
-    groups=blocked_numbers,
-    largest_linkage=share_of_groups,
-    alike=rows_alike,
+    **in_groups(blocked_numbers),
     release_notes=notes_on_blocks,
     in_blocks=InBlocks(how="groups", needs="squares"),
     reference="MDAV as in Domingo-Ferrer & Torra 2005, doi:10.1007/s10618-005-0007-5, within blocks",

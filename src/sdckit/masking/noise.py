@@ -15,7 +15,7 @@ from sdckit.kernels.sums import centres, deviations, deviations_from, powers_of_
 from sdckit.progress import track
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sdckit.arrays import Bools, Floats, Ints
     from sdckit.core.registry import Options, Stated, WholeColumns
@@ -95,10 +95,7 @@ def columns_vary(low: Floats, high: Floats, seen: Ints) -> Bools:
 
 # --- the same from facts that were added up over blocks of rows ---
 
-
-def whole_spread(whole: WholeColumns, _options: Options) -> Floats:
-    """Return the standard deviation of each column."""
-    return whole.spread
+SPREAD_IN_BLOCKS = InBlocks(needs="squares", basis=lambda whole, _options: whole.spread)
 
 
 def whole_root(whole: WholeColumns, _options: Options) -> Floats:
@@ -111,11 +108,6 @@ def whole_root(whole: WholeColumns, _options: Options) -> Floats:
 def whole_kim_basis(whole: WholeColumns, options: Options) -> KimBasis:
     """Return what Kim's noise needs to know of the whole file; see `kim_basis`."""
     return KimBasis(whole_root(whole, options), whole.powers, whole.centres)
-
-
-def whole_varying(whole: WholeColumns, _options: Options) -> Bools:
-    """Return True for each column that has different values, or only one; see `varying`."""
-    return columns_vary(whole.low, whole.high, whole.seen)
 
 
 BRAND = "Brand 2002, doi:10.1007/3-540-47804-3_8"
@@ -136,10 +128,9 @@ SMALLEST = 5e-324  # smallest floating-point number above 0
 SCALE = Parameter("scale", str, "sd", "what percent is a share of", choices=SCALES)
 
 
-def _law_of_noise(options: dict[str, Any], values: Floats) -> Stated | None:
-    """Return the law y = x + e, e independent; None without noise."""
-    share = options["percent"] / 100
-    return independent(values, spread(values) * share) if share else None
+def _law_of_noise(sizes: Callable[[Floats], Floats]) -> Callable[[dict[str, Any], Floats], Stated]:
+    """Return the law y = x + e, e independent and, at 100 percent, of the sizes of the values."""
+    return lambda options, values: independent(values, sizes(values) * (options["percent"] / 100))
 
 
 @method(
@@ -151,9 +142,9 @@ def _law_of_noise(options: dict[str, Any], values: Floats) -> Stated | None:
     keeps=("means and covariances between variables, in expectation",),
     basis=spread,
     random=True,
-    law=_law_of_noise,
+    law=_law_of_noise(spread),
     reference=BRAND,
-    in_blocks=InBlocks(needs="squares", basis=whole_spread),
+    in_blocks=SPREAD_IN_BLOCKS,
 )
 def noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
@@ -202,10 +193,10 @@ def _variance_ratio(percent: float, scale: str) -> float:
     return (percent / 100) ** 2 if scale == "sd" else percent / 100
 
 
-def _law_of_correlated_noise(options: dict[str, Any], values: Floats) -> Stated | None:
-    """Return the law y = x + e, e with the covariance of the data times a; None without noise."""
+def _law_of_correlated_noise(options: dict[str, Any], values: Floats) -> Stated:
+    """Return the law y = x + e, e with the covariance of the data times a."""
     share = _variance_ratio(options["percent"], options["scale"])
-    return correlated(values, covariance_root(values) * np.sqrt(share)) if share else None
+    return correlated(values, covariance_root(values) * np.sqrt(share))
 
 
 @method(
@@ -275,11 +266,9 @@ def correlated_noise(
     return draws.T
 
 
-def _law_of_kim_noise(options: dict[str, Any], values: Floats) -> Stated | None:
-    """Return the law y = m + (x + e - m) / sqrt(1 + a); None without noise."""
+def _law_of_kim_noise(options: dict[str, Any], values: Floats) -> Stated:
+    """Return the law y = m + (x + e - m) / sqrt(1 + a)."""
     share = _variance_ratio(options["percent"], options["scale"])
-    if not share:
-        return None
     basis = kim_basis(values)
     root = basis.root * np.sqrt(share / (1 + share))
     return correlated(values - _shrunk(values, share, basis), root)
@@ -364,9 +353,8 @@ def kim_noise(
     return draws.T
 
 
-def _notes_on_zeros(values: Floats, options: dict[str, Any]) -> list[str]:
+def _notes_on_zeros(values: Floats, _options: dict[str, Any]) -> list[str]:
     """Return a note on how many cells are 0 and stay 0."""
-    del options
     return _zeros_note(int((values == 0).sum()), int((~np.isnan(values)).sum()))
 
 
@@ -377,17 +365,8 @@ def _whole_zeros(whole: WholeColumns, _options: Options) -> list[str]:
 
 def _zeros_note(zeros: int, seen: int) -> list[str]:
     """Return a note on how many of the cells with a value are 0 and stay 0; none without zeros."""
-    return (
-        [f"{zeros} of {seen} cells are 0 and stay 0: the file discloses which records have a zero"]
-        if zeros
-        else []
-    )
-
-
-def _law_of_zero_preserving_noise(options: dict[str, Any], values: Floats) -> Stated | None:
-    """Return the law y = x + e where x is not 0, and y = 0 elsewhere; None without noise."""
-    share = options["percent"] / 100
-    return independent(values, (values != 0) * nonzero_spread(values) * share) if share else None
+    text = f"{zeros} of {seen} cells are 0 and stay 0: the file discloses which records have a zero"
+    return [text] if zeros else []
 
 
 @method(
@@ -397,10 +376,10 @@ def _law_of_zero_preserving_noise(options: dict[str, Any], values: Floats) -> St
     keeps=("zeros", "column means, in expectation"),
     basis=nonzero_spread,
     random=True,
-    law=_law_of_zero_preserving_noise,
+    law=_law_of_noise(lambda values: (values != 0) * nonzero_spread(values)),
     reference=BRAND,
     release_notes=_notes_on_zeros,
-    in_blocks=InBlocks(needs="squares", nonzero=True, basis=whole_spread, notes=_whole_zeros),
+    in_blocks=replace(SPREAD_IN_BLOCKS, nonzero=True, notes=_whole_zeros),
 )
 def zero_preserving_noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
@@ -452,12 +431,6 @@ def zero_preserving_noise(
     return np.where(values == 0, values, np.where(masked == 0, 2 * values, masked))
 
 
-def _law_of_multiplicative_noise(options: dict[str, Any], values: Floats) -> Stated | None:
-    """Return the law y = x (1 + e); None without noise."""
-    share = options["percent"] / 100
-    return independent(values, np.abs(values) * np.where(varying(values), share, 0.0)) if share else None
-
-
 @method(
     title="multiplicative noise",
     place=50,
@@ -465,10 +438,12 @@ def _law_of_multiplicative_noise(options: dict[str, Any], values: Floats) -> Sta
     keeps=("zeros", "column means, in expectation"),
     basis=varying,
     random=True,
-    law=_law_of_multiplicative_noise,
+    law=_law_of_noise(lambda values: np.abs(values) * varying(values)),
     reference=KIM_WINKLER,
     release_notes=_notes_on_zeros,
-    in_blocks=InBlocks(basis=whole_varying, notes=_whole_zeros),
+    in_blocks=InBlocks(
+        basis=lambda whole, _options: columns_vary(whole.low, whole.high, whole.seen), notes=_whole_zeros
+    ),
 )
 def multiplicative_noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Bools | None = None
@@ -617,13 +592,11 @@ def noise_scale(values: Floats) -> NoiseScale:
     return NoiseScale(spread(values), robust_distances(values))
 
 
-def _law_of_outlier_noise(options: dict[str, Any], values: Floats) -> Stated | None:
-    """Return the law y = x + f e, with a factor f of each record; None without noise."""
-    share = options["percent"] / 100
-    if not share:
-        return None
+def _law_of_outlier_noise(options: dict[str, Any], values: Floats) -> Stated:
+    """Return the law y = x + f e, with a factor f of each record."""
     reach = noise_scale(values)
-    return independent(values, np.clip(reach.distances, 1.0, options["most"])[:, None] * reach.sizes * share)
+    factors = np.clip(reach.distances, 1.0, options["most"])[:, None]
+    return independent(values, factors * reach.sizes * (options["percent"] / 100))
 
 
 @method(
@@ -712,6 +685,7 @@ TING = (
     "Ting, Fienberg & Trottini 2008, Random orthogonal matrix masking methodology for microdata release, "
     "International Journal of Information and Computer Security 2"
 )
+SHARES = tuple(step / 20 for step in range(1, 21))
 BLOCK = 100  # fewest records that are rotated together: the work per record grows with its square
 TINY = 1e-300  # keeps a length from being 0
 BATCH = 32  # blocks at a time: their matrices stay in the cache
@@ -748,21 +722,15 @@ def space_of(values: Floats) -> Space:
     return Space(points, base @ left[:, :rank], sizes[:rank, None] * right[:rank], units)
 
 
-def _records_needed(options: dict[str, Any], p: int) -> int:
-    """Return 2p + 1, the records needed for noise orthogonal to p variables with their covariance."""
-    del options
-    return 2 * p + 1
-
-
 def _law_of_moment_preserving_noise(options: dict[str, Any], values: Floats) -> Stated | None:
-    """Return the law y = m + sqrt(1 - delta^2) (x - m) + delta E; None without noise.
+    """Return the law y = m + sqrt(1 - delta^2) (x - m) + delta E; None for too few records.
 
     The noise is orthogonal to the data: a record with leverage h gets 1 - 1/n - h of the variance that it
     would have otherwise, and an outlier hardly any.
     """
     space, delta = space_of(values), options["delta"]
     n, rank = space.scores.shape
-    if not delta or rank == 0 or n < 2 * rank + 1:
+    if rank == 0 or n < 2 * rank + 1:
         return None
     left = np.maximum(1 - 1 / n - (space.scores**2).sum(axis=1), np.finfo(np.float64).eps)
     mean = values - delta**2 / (1 + math.sqrt(1 - delta**2)) * space.points * space.units
@@ -780,14 +748,14 @@ def _law_of_moment_preserving_noise(options: dict[str, Any], values: Floats) -> 
             "share of noise in each value's standard deviation",
             low=0,
             high=1,
-            grid=tuple(step / 20 for step in range(1, 21)),
+            grid=SHARES,
         ),
     ),
     keeps=("means and covariances (complete data)", "linear relations between variables (complete data)"),
     basis=space_of,
     random=True,
     law=_law_of_moment_preserving_noise,
-    records=_records_needed,
+    records=lambda _options, p: 2 * p + 1,  # for noise orthogonal to p variables with their covariance
     reference=LANGSRUD,
 )
 def moment_preserving_noise(

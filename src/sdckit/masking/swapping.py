@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Stated
     from sdckit.kernels.draws import UniformSequence
 
-
-if TYPE_CHECKING:
     Uniforms = np.random.Generator | UniformSequence
 
 Words = npt.NDArray[np.uint64]  # one bit per rank, set once its value has been swapped
@@ -239,6 +237,8 @@ def swap_by_moves(ordered: Floats, moves: Ints) -> None:
         above[other], below[other + 1] = other + 1, other
 
 
+MOVES = tuple(i / 1000 for i in range(1, 301))  # as shares of the records
+BOUNDS = ("inclusive", "exclusive")
 QUANTILES = 100_001  # points between which the distribution of noisy places is taken as linear
 
 
@@ -290,24 +290,12 @@ def values_of_all(options: Mapping[str, Any]) -> str | None:
     colour="pink",
     parameters=(
         Parameter(
-            "p",
-            float,
-            0.05,
-            "largest move in ranks, as a share of the records",
-            low=0,
-            high=1,
-            grid=tuple(i / 1000 for i in range(1, 301)),
+            "p", float, 0.05, "largest move in ranks, as a share of the records", low=0, high=1, grid=MOVES
         ),
         Parameter(
             "tails", float, 0.0, "share at each end replaced by its mean and not swapped", low=0, high=0.49
         ),
-        Parameter(
-            "bound",
-            str,
-            "inclusive",
-            "whether the largest move itself is allowed",
-            choices=("inclusive", "exclusive"),
-        ),
+        Parameter("bound", str, "inclusive", "whether the largest move itself is allowed", choices=BOUNDS),
         Parameter("start", str, "lowest", "the value that swaps first", choices=("lowest", "highest")),
         Parameter(
             "r0",
@@ -584,10 +572,10 @@ def drawn_moves(n: int, p: float, rng: np.random.Generator) -> Ints:
     return np.rint(np.abs(p / 2 + p / 2 * normals(rng, (n,))) * n).astype(np.int64)
 
 
-def _law_of_rank_noise(options: dict[str, Any], values: Floats) -> Stated | None:
-    """Return the law of the noisy places in a column: normal around the original's; None without noise."""
+def _law_of_rank_noise(options: dict[str, Any], values: Floats) -> Stated:
+    """Return the law of the noisy places in a column: normal around the original's."""
     a = options["a"]
-    return independent(_places(values), a, partial(_noisy_places, a=a)) if a else None
+    return independent(_places(values), a, partial(_noisy_places, a=a))
 
 
 def _places(values: Floats) -> Floats:

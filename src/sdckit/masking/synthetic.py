@@ -17,7 +17,7 @@ from sdckit.kernels.jit import kernel
 from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.sums import deviations, powers_of_two, spread
 from sdckit.masking.coding import HANDBOOK
-from sdckit.masking.microaggregation import window_zero
+from sdckit.masking.microaggregation import sorted_observed, window_zero
 from sdckit.masking.noise import covariance_root
 from sdckit.masking.swapping import Orders
 from sdckit.progress import each
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from sdckit.arrays import Bools
 
 
+BINS = (200, 150, 100, 75, 50, 40, 30, 25, 20, 15, 12, 10, 8, 6, 5, 4, 3, 2)
+FEWER = (100, 70, 50, 30, 20, 15, 10, 7, 5, 4, 3, 2, 1)
 TINY = 1e-10  # eigenvalues of correlations below this are rounding
 
 
@@ -52,14 +54,10 @@ def normal_correlations(orders: Orders, n: int) -> Floats:
         seen[j, rows] = 1.0
         if column.n and column.sorted[0] != column.sorted[-1]:
             centred[j, rows] = (column.row_middle2 - (column.n - 1)) / column.n
-    return 2 * np.sin(np.pi / 6 * _correlations(centred, seen))
-
-
-def _correlations(centred: Floats, seen: Floats) -> Floats:
-    """Return correlations of centred columns over the records that both have; 0 with a constant one."""
-    squares = centred**2 @ seen.T
+    squares = centred**2 @ seen.T  # over the records that both columns have
     size = np.sqrt(squares * squares.T)
-    return np.divide(centred @ centred.T, size, out=np.zeros_like(size), where=size > 0)
+    of_ranks = np.divide(centred @ centred.T, size, out=np.zeros_like(size), where=size > 0)
+    return 2 * np.sin(np.pi / 6 * of_ranks)
 
 
 def _nearest_correlations(correlations: Floats) -> Floats:
@@ -259,7 +257,7 @@ def notes_on_single_records(values: Floats, options: dict[str, Any]) -> list[str
             "equal-width bins of each variable; fewer mask more",
             low=1,
             high=100_000,
-            grid=(200, 150, 100, 75, 50, 40, 30, 25, 20, 15, 12, 10, 8, 6, 5, 4, 3, 2),
+            grid=BINS,
         ),
         Parameter(
             "condition",
@@ -346,18 +344,6 @@ def sequential_shuffle(
 QUANTILES = ("interpolated", "step")
 
 
-def sorted_observed(column: Floats) -> tuple[Ints, Floats]:
-    """Return the rows of a column's observed values in ascending order, and the sorted values."""
-    order = np.argsort(column, kind="stable")  # NaN comes last
-    order = order[: len(column) - np.count_nonzero(np.isnan(column))]
-    return order, column[order]
-
-
-def block_starts(values: Floats) -> Ints:
-    """Return the positions at which runs of equal values begin in sorted values."""
-    return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-
-
 # --- resampling ---
 
 
@@ -370,7 +356,7 @@ def averaged_samples(values: Floats, samples: int, rng: np.random.Generator) -> 
     for _ in range(samples):
         # How often each place is drawn gives the sample in order, without sorting it.
         total += np.repeat(values / unit, np.bincount(rng.integers(n, size=n), minlength=n))
-    starts = block_starts(values)
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))  # of runs of equal values
     lengths = np.diff(starts, append=n)
     means = np.add.reduceat(total, starts) / lengths
     means = np.clip(means, total[starts], total[starts + lengths - 1]) / samples
@@ -387,7 +373,7 @@ def averaged_samples(values: Floats, samples: int, rng: np.random.Generator) -> 
             10,
             "bootstrap samples that are averaged; the fewer, the stronger",
             low=1,
-            grid=(100, 70, 50, 30, 20, 15, 10, 7, 5, 4, 3, 2, 1),
+            grid=FEWER,
         ),
     ),
     keeps=("order of each column", "column means, in expectation"),
@@ -487,11 +473,6 @@ def with_missing_drawn(units: Floats, seen: Bools, rng: np.random.Generator) -> 
     return np.where(seen, units, drawn)
 
 
-def records_needed(options: dict[str, Any], p: int) -> int:
-    """Return the smallest number of records that IPSO needs for p variables and the given columns."""
-    return p + len(options["given"]) + 2
-
-
 @method(
     title="IPSO",
     place=110,
@@ -503,7 +484,7 @@ def records_needed(options: dict[str, Any], p: int) -> int:
         "linear relations between variables (complete data)",
     ),
     random=True,
-    records=records_needed,
+    records=lambda options, p: p + len(options["given"]) + 2,
     window=window_unless_given,
     paired=False,
     paired_by="given",

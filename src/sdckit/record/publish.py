@@ -147,7 +147,7 @@ def publish(
     Nothing gets its name before all that may fail is done; a file whose record could not be written, or a
     record whose file could not be named, is removed again. No other process adds a release meanwhile.
     """
-    if origin is not None and suffix_of(file.path) in CSV_SUFFIXES:
+    if origin is not None and suffix_of(file.path) in CSV_SUFFIXES and not file.dialect.escape_formulas:
         warn_of_formulas(published.data)
     one = ""
     with ExitStack() as held, ExitStack() as undo:

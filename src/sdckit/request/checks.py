@@ -255,6 +255,7 @@ def dialect_of(request: Request) -> Dialect:
         request.encoding,
         missing=tuple(request.na or ()),
         table=request.table,
+        escape_formulas=request.escape_formulas,
     )
 
 

@@ -56,11 +56,7 @@ def engine_for(request: Request, listener: Listener) -> Settings:
 
 
 def evaluate(
-    where: Settings,
-    request: Request,
-    checked: Checked,
-    limited: Mapping[str, float],
-    listener: Listener,
+    where: Settings, request: Request, checked: Checked, limited: Mapping[str, float], listener: Listener
 ) -> Result:
     """Compare one masked file, or several, with the original."""
     columns = _columns(request.data)

@@ -233,6 +233,10 @@ class Request:
         metavar="C",
     )
     decimal_comma: Flag = _flag(DESCRIBES, "[input] decimal_comma: numbers look like 1,5")
+    escape_formulas: Flag = _flag(
+        DESCRIBES,
+        "[input] escape_formulas: texts of CSV files that spreadsheets would run have ' before them",
+    )
     encoding: Text = _option(DESCRIBES, "[input] encoding: encoding of CSV files", default="utf-8")
     table: Text | None = _option(
         DESCRIBES, "[input] table: sheet of an Excel file or data frame of an R file to read, if several"

@@ -37,7 +37,12 @@ STAT_NOTE = "As the commands read it; labels of variables and values are kept by
 NOTES = dict.fromkeys(CSV_SUFFIXES + EXCEL_SUFFIXES, CSV_NOTE) | dict.fromkeys(LABELLED_SUFFIXES, STAT_NOTE)
 DIALECT = "# The command writes CSV as the original is written; this script with commas and decimal points.\n"
 MORE = "# The command also writes {names}.\n"
-WRITTEN = ("delimiter", "decimal_comma", "encoding")  # keys of [input] on how CSV is written
+WRITTEN = (
+    "delimiter",
+    "decimal_comma",
+    "escape_formulas",
+    "encoding",
+)  # keys of [input] on how CSV is written
 ONLY_COMMAND = (("output", "report"), ("private", "crosswalk"), ("private", "private_report"))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from sdckit.arrays import Bools, Floats, Ints
 from sdckit.core import checks
-from sdckit.kernels import candidates, trees
+from sdckit.kernels import candidates
 from sdckit.kernels.jit import kernel
 from sdckit.metrics.pair import Pair
 from sdckit.risk.distances import (
@@ -61,8 +61,8 @@ class LinkageAttack(Protocol):
 class NearestAttack:
     """Attack that links each query to its nearest candidate, or to the nearest few (Euclidean).
 
-    `sides` are the facts about targets and queries; None where no fact excludes any pair. The tree of
-    complete targets without facts is kept in the store: the next masked file needs that of originals, too.
+    `sides` are the facts about targets and queries; None where no fact excludes any pair. Targets
+    without facts are kept in the store: the next masked file needs that of originals, too.
     """
 
     targets: Floats
@@ -72,22 +72,14 @@ class NearestAttack:
     name: str = ""
     store: dict[str, Any] = field(default_factory=dict)
 
-    @cached_property
-    def complete(self) -> bool:
-        """True where no cell is missing in targets or queries."""
-        return not (np.isnan(self.targets).any() or np.isnan(self.queries).any())
-
     def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success: 1 if no candidate is nearer than the true one, shared among ties."""
         queries = self.queries if rows is None else self.queries.take(rows, axis=0)
-        if self.sides is None and self.complete:
-            tree = cached_value(self.store, f"tree {self.name}", lambda: trees.build(self.targets))
-            counts = trees.count_closer(tree, queries, truth, TOLERANCE, self.places)
-        else:
-            ours, theirs = self.sides or map(candidates.no_facts, (len(self.targets), len(self.queries)))
-            theirs = theirs if rows is None else candidates.take(theirs, rows)
-            targets = candidates.Targets(self.targets, ours)
-            counts = targets.count_closer(queries, truth, theirs, TOLERANCE, self.places)
+        ours, theirs = self.sides or map(candidates.no_facts, (len(self.targets), len(self.queries)))
+        theirs = theirs if rows is None else candidates.take(theirs, rows)
+        store = self.store if self.sides is None else {}
+        targets = cached_value(store, f"targets {self.name}", lambda: candidates.Targets(self.targets, ours))
+        counts = targets.count_closer(queries, truth, theirs, TOLERANCE, self.places)
         return credits_of_counts(counts[0], counts[1], self.places)
 
 

@@ -141,7 +141,7 @@ def stated_law(pair: Pair) -> Stated | None:
     options = function_options(
         record, parameters_in_stratum(record, disclosure.parameters, "all"), pair.columns
     )
-    law = record.law(options, pair.original.values)
+    law = None if record.changes_nothing(options) else record.law(options, pair.original.values)
     if law is None:
         return None
     known: Ints = np.asarray(pair.known_variables)

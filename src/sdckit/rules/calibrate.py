@@ -22,7 +22,7 @@ from sdckit.core.text import listed, plural
 from sdckit.rules.repair import joined_sets, on_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sdckit.arrays import Bools, Floats, Ints
     from sdckit.rules.parse import Rule
@@ -61,13 +61,6 @@ def rows_by_domain(domains: Ints, count: int) -> list[Ints]:
     order = np.argsort(domains, kind="stable")
     edges = np.searchsorted(domains[order], np.arange(count + 1))
     return [order[a:b] for a, b in pairwise(edges)]
-
-
-class Limits(NamedTuple):
-    """Lowest and highest value of each cell; equal where a cell must not change, NaN where it is missing."""
-
-    low: Floats
-    high: Floats
 
 
 @dataclass(frozen=True)
@@ -127,8 +120,8 @@ class Problem:
         return tuple(found)
 
     @cached_property
-    def limits(self) -> Limits:
-        """Lowest and highest value of each cell.
+    def limits(self) -> tuple[Floats, Floats]:
+        """Lowest and highest value of each cell; equal where it must not change, NaN where it is missing.
 
         A cell stays within the range of its column, keeps its sign and stays within bounds that rules set.
         Cells of 0, of records without weight and of columns that may not change stay as they are.
@@ -144,8 +137,8 @@ class Problem:
             low[:, j] = np.where(column > 0, max(least, 0.0), least)
             high[:, j] = np.where(column < 0, min(most, 0.0), most)
         fixed = (self.values == 0) | (self.weights <= 0)[:, None] | ~self.free
-        missing = np.isnan(self.values)
-        return Limits(*(np.where(fixed | missing, self.values, side) for side in (low, high)))
+        fixed |= np.isnan(self.values)
+        return np.where(fixed, self.values, low), np.where(fixed, self.values, high)
 
     def targets(self, totals: Totals) -> Floats:
         """Return the totals to reach, in grid steps where there is a grid; without weights, whole steps."""
@@ -210,27 +203,21 @@ def calibrated(problem: Problem, rng: np.random.Generator) -> Calibrated:
                     "mask with this rule before calibrating"
                 )
     values, continuous = problem.values.copy(order="F"), problem.values.copy(order="F")
-    for group in _groups(problem):
-        if all(
+    ruled = [{problem.columns.index(name) for name in half.columns} for half in problem.halves]
+    for columns in joined_sets([*({j} for j in range(len(problem.columns))), *ruled]):
+        totals = tuple(one for one in problem.totals if one.column in columns)
+        group = Joint(problem, tuple(sorted(columns)), totals)
+        if all(  # also without a total
             abs(miss) <= HELD * abs(total)
             for one in group.totals
             for miss, total in zip(problem.misses(one, problem.values), one.targets, strict=True)
         ):
             continue
-        if len(group.columns) == 1 and len(group.totals) == 1 and not group.rules:
-            _calibrate_column(problem, group.totals[0], values, continuous, rng)
+        if len(columns) == 1 and len(totals) == 1 and not group.rules:
+            _calibrate_column(problem, totals[0], values, continuous, rng)
         else:
             _calibrate_group(group, values, continuous, rng)
     return Calibrated(values, continuous, [problem.misses(one, values) for one in problem.totals])
-
-
-def _groups(problem: Problem) -> Iterator[Joint]:
-    """Yield the columns with totals in groups: those that share edit rules are calibrated together."""
-    ruled = [{problem.columns.index(name) for name in half.columns} for half in problem.halves]
-    for group in joined_sets([*({j} for j in range(len(problem.columns))), *ruled]):
-        totals = tuple(one for one in problem.totals if one.column in group)
-        if totals:
-            yield Joint(problem, tuple(sorted(group)), totals)
 
 
 # --- exact totals, and values as numbers of grid steps ---
@@ -258,20 +245,6 @@ def unit_of(step: Step) -> Fraction:
     return Fraction(step.multiple) / Fraction(10) ** step.decimals
 
 
-def _steps_in(values: Floats, step: Step) -> Floats:
-    """Return values divided by the grid step."""
-    tens = 10.0 ** abs(step.decimals)
-    return values * tens / step.multiple if step.decimals >= 0 else values / (tens * step.multiple)
-
-
-def _valued(counts: Floats, step: Step) -> Floats:
-    """Return the values of whole numbers of grid steps, exact to the last decimal."""
-    tens = 10.0 ** abs(step.decimals)  # a power below 1 would not be exact
-    if step.decimals >= 0:
-        return counts * step.multiple / tens + 0.0
-    return counts * (tens * step.multiple) + 0.0
-
-
 def _snapped(cells: Floats, close: float) -> Floats:
     """Return cells counted in grid steps; those that are closer to the grid are on it."""
     near = np.rint(cells)
@@ -288,7 +261,7 @@ def _calibrate_column(
     j = totals.column
     step = problem.steps[j]
     sides = [problem.values[:, j], *(side[:, j] for side in problem.limits)]
-    cells, low, high = sides if step is None else [np.rint(_steps_in(side, step)) for side in sides]
+    cells, low, high = sides if step is None else [np.rint(step.counted(side)) for side in sides]
     digits = decimals_of(problem.weights)
     size = 10.0**digits if digits <= WEIGHT_DECIMALS else 1.0  # makes weights of a usual size whole numbers
     wanted = problem.targets(totals)
@@ -303,7 +276,7 @@ def _calibrate_column(
             continue
         continuous[chosen, j] = found * float(unit_of(step))
         whole = rounded_to_sum(found, np.rint(weights * size), *limits, float(np.rint(target * size)), rng)
-        values[chosen, j] = _valued(whole, step)
+        values[chosen, j] = step.valued(whole)
 
 
 def nearest_in_column(
@@ -686,7 +659,7 @@ def _calibrate_group(group: Joint, values: Floats, continuous: Floats, rng: np.r
         )
     for j, step in steps.items():
         assert step is not None  # noqa: S101 - checked above
-        values[group.moving[:, j], j] = _valued(whole[group.moving[:, j], j], step)
+        values[group.moving[:, j], j] = step.valued(whole[group.moving[:, j], j])
 
 
 def _require_reachable(problem: Problem, totals: Totals, targets: Floats, unit: float) -> None:
@@ -727,9 +700,7 @@ def _on_common_grid(
 
     def in_steps(matrix: Floats) -> Floats:
         """Return a matrix with each column in its grid steps."""
-        return np.column_stack(
-            [_steps_in(column, step) for column, step in zip(matrix.T, steps, strict=True)]
-        )
+        return np.column_stack([step.counted(one) for one, step in zip(matrix.T, steps, strict=True)])
 
     counts = np.rint(in_steps(problem.values))
     equations = group.equations(counts, units, common, targets)

@@ -40,7 +40,9 @@ def discovered_sums(names: Sequence[str], values: Floats) -> list[Rule]:
 
     Columns that do not vary, or have few values, are no parts; of equal columns, the first stands for all.
     """
-    used = candidates(values)
+    varying = np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0)
+    seen = np.isnan(values).mean(axis=0) <= MISSING
+    used = [int(j) for j in np.flatnonzero(varying & seen)]
     found: list[Rule] = []
     for j, first in equal_columns(values, used):
         found.append(rule_of({names[j]: 1, names[first]: -1}, Fraction(0), equality=True))
@@ -61,13 +63,6 @@ def discovered_sums(names: Sequence[str], values: Floats) -> list[Rule]:
             kept.append(relation)
             found.append(rule)
     return found
-
-
-def candidates(values: Floats) -> list[int]:
-    """Return the numbers of the columns that may be part of a sum: varying, with few missing cells."""
-    varying = np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0)
-    seen = np.isnan(values).mean(axis=0) <= MISSING
-    return [int(j) for j in np.flatnonzero(varying & seen)]
 
 
 def equal_columns(values: Floats, used: list[int]) -> list[tuple[int, int]]:

@@ -174,21 +174,13 @@ def blocks_of(
     found = []
     for group in joined_sets(set(column_numbers) for _, column_numbers in known):
         inside = sorted(group)
-        mine = [
+        mine = tuple(
             (rule, tuple(inside.index(j) for j in column_numbers))
             for rule, column_numbers in known
             if column_numbers[0] in group
-        ]
-        found.append(
-            Block(
-                np.array(inside),
-                free[inside],
-                _costs(spreads[inside]),
-                tuple(rule for rule, _ in mine),
-                tuple(column_numbers for _, column_numbers in mine),
-                None if digits is None else tuple(digits[j] for j in inside),
-            )
         )
+        decimals = None if digits is None else tuple(digits[j] for j in inside)
+        found.append(Block(np.array(inside), free[inside], _costs(spreads[inside]), mine, decimals))
     return found
 
 
@@ -208,8 +200,7 @@ class Block:
     columns: Ints  # numbers of the block's columns in the whole matrix
     free: Bools  # whether each column may change
     costs: Floats  # cost of a change by 1 in each column
-    rules: tuple[Rule, ...]  # the rules with at least one free column
-    column_numbers: tuple[tuple[int, ...], ...]  # the columns of each rule, numbered within the block
+    rules: tuple[tuple[Rule, tuple[int, ...]], ...]  # with a free column; their columns within the block
     digits: tuple[int, ...] | None  # decimals of each column; None without rounding
 
     @cached_property
@@ -228,7 +219,7 @@ class Block:
     def bounds(self) -> Floats:
         """Lowest and highest value that the rules allow in each column to repair, rounded to its decimals."""
         found = np.array([[-inf], [inf]]) * np.ones(len(self.columns))
-        for rule, (j, *others) in zip(self.rules, self.column_numbers, strict=True):
+        for rule, (j, *others) in self.rules:
             if not others and self.free[j]:
                 low, high = (None if bound is None else bound * self.unit for bound in rule.bounds)
                 step = Fraction(self.steps[j]) or None
@@ -239,16 +230,12 @@ class Block:
     @cached_property
     def sums(self) -> list[SumRule]:
         """The rules of the block that name several columns."""
-        return [
-            SumRule(self, rule, np.array(column_numbers))
-            for rule, column_numbers in zip(self.rules, self.column_numbers, strict=True)
-            if len(column_numbers) > 1
-        ]
+        return [SumRule(self, rule, np.array(numbers)) for rule, numbers in self.rules if len(numbers) > 1]
 
     def broken(self, cells: Floats) -> Bools:
         """Return which records break any rule of the block, given their cells in the data's own units."""
         found = np.zeros(len(cells), np.bool_)
-        for rule, column_numbers in zip(self.rules, self.column_numbers, strict=True):
+        for rule, column_numbers in self.rules:
             found |= rule.broken([cells[:, j] for j in column_numbers])
         return found
 

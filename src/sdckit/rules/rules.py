@@ -344,17 +344,12 @@ class Edits:
         """The rules on masked columns alone, which an intruder can apply to a masked record, or None."""
         return self.rules.within(self.masked)
 
-    def values_with(self, masked: Floats) -> Floats:
-        """Return the columns that rules name, with the masked values in place of the original ones."""
-        values = self.values.copy(order="F")
-        for j, name in enumerate(self.rules.columns):
-            if name in self.masked:
-                values[:, j] = masked[:, self.masked.index(name)]
-        return values
-
     def repaired(self, masked: Floats, decimals: Sequence[int] | None) -> Floats:
         """Return the masked columns with the smallest changes that make the edit rules hold."""
-        columns = self.rules.columns
+        columns, values = self.rules.columns, self.values.copy(order="F")
+        for j, name in enumerate(columns):
+            if name in self.masked:
+                values[:, j] = masked[:, self.masked.index(name)]
         if decimals is not None:
             known = {} if self.whole is None else self.whole.decimals
             given = {**known, **dict(zip(self.masked, decimals, strict=True))}
@@ -363,7 +358,7 @@ class Edits:
                 for j, name in enumerate(columns)
             ]
         spreads = None if self.whole is None else self.whole.spreads
-        found = self.rules.repaired(self.values_with(masked), decimals, self.free, spreads)
+        found = self.rules.repaired(values, decimals, self.free, spreads)
         result = masked.copy(order="F")
         for j, name in enumerate(columns):
             if self.is_free(name):

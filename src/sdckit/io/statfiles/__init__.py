@@ -69,7 +69,6 @@ def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataF
         informats=_filled(described.original_variable_informats),
         measures=_filled(described.variable_measure),
         widths=_filled(described.variable_display_width),
-        alignments=_filled(described.variable_alignment),
         kinds=dict(kinds),
         storage=dict(described.variable_storage_width),
         declared=declared,
@@ -78,7 +77,6 @@ def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataF
         file_label=described.file_label,
         table_name=described.table_name,
         notes=tuple(described.notes),
-        encoding=described.file_encoding,
         response_sets=tuple(described.mr_sets),
     )
     return frame, replace(meta, labelled=_categorical_columns(frame, meta))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _HEADER = 176  # bytes before the first record
-_END = 999
+_VARIABLE, _LABELS, _LABELLED, _DOCUMENT, _EXTENSION, _END = 2, 3, 4, 6, 7, 999  # kinds of records
 _MISSING = {-3, -2, 0, 1, 2, 3}  # how many missing values a variable declares; a range is negative
 
 
@@ -33,86 +33,64 @@ def is_sound(data: bytes) -> bool:
         return False
     try:
         widths = _widths(data)
-    except (struct.error, KeyError, ValueError):  # it ends within a record, or is none
+    except (struct.error, IndexError, ValueError):  # it ends within a record, or is none
         return False
     return bool(widths) and _long_texts_are_whole(widths)
 
 
-def is_little_endian(data: bytes) -> bool:
-    """Return True if the numbers of an SPSS file begin with their lowest byte."""
-    return data[64:68] in {b"\2\0\0\0", b"\3\0\0\0"}
+def _order_of(data: bytes) -> str:
+    """Return the order of the bytes of an SPSS file's numbers, as `struct` names it."""
+    return "<" if data[64:68] in {b"\2\0\0\0", b"\3\0\0\0"} else ">"
 
 
-def _widths(data: bytes) -> list[int]:
-    """Return the width of each variable record, -1 for those that continue a long text."""
-    walk = _RecordWalker(data)
-    while (kind := walk.read_number()) != _END:
-        walk.steps[kind]()
-    return walk.widths
+def _widths(data: bytes) -> list[int]:  # noqa: C901 - a branch for each kind of record
+    """Return the width of each variable record, -1 for those that continue a long text.
 
+    Goes from record to record by their stated lengths; raises an error for a record that cannot be.
+    """
+    form, place = f"{_order_of(data)}i", _HEADER
+    widths: list[int] = []
 
-class _RecordWalker:
-    """Cursor in the bytes of an SPSS file that moves from record to record by their stated lengths."""
+    def number() -> int:
+        """Return the next 4-byte integer."""
+        nonlocal place
+        place += 4
+        return int(struct.unpack_from(form, data, place - 4)[0])
 
-    def __init__(self, data: bytes) -> None:
-        self.data, self.form, self.place = data, "<i" if is_little_endian(data) else ">i", _HEADER
-        self.widths: list[int] = []
-        self.steps = {
-            2: self.pass_variable,
-            3: self.pass_labels,
-            4: self.pass_labelled_variables,
-            6: self.pass_document,
-            7: self.pass_extension,
-        }
-
-    def read_number(self) -> int:
-        """Return the 4-byte integer at the cursor and move the cursor past it."""
-        (found,) = struct.unpack_from(self.form, self.data, self.place)
-        self.place += 4
-        return int(found)
-
-    def read_count(self) -> int:
-        """Return the 4-byte count at the cursor; raise ValueError if it is larger than the file."""
-        found = self.read_number()
-        if not 0 <= found <= len(self.data):
+    def count() -> int:
+        """Return the next 4-byte integer; raise ValueError if it is larger than the file."""
+        found = number()
+        if not 0 <= found <= len(data):
             raise ValueError
         return found
 
-    def pass_variable(self) -> None:
-        """Move the cursor past a variable record and note its width; ValueError if damaged."""
-        width, labelled, missing = self.read_number(), self.read_number(), self.read_number()
-        if not (-1 <= width <= 255 and labelled in {0, 1} and missing in _MISSING):
-            raise ValueError
-        self.widths.append(width)
-        self.place += 16  # two formats and a name
-        if labelled:
-            length = self.read_count()
-            self.place += -(-length // 4) * 4
-        self.place += 8 * abs(missing)
-
-    def pass_labels(self) -> None:
-        """Move the cursor past a record of value labels."""
-        for _ in range(self.read_count()):
-            (length,) = struct.unpack_from("B", self.data, self.place + 8)
-            self.place += 8 + (length + 8) // 8 * 8
-
-    def pass_labelled_variables(self) -> None:
-        """Move the cursor past a list of labelled variables; ValueError if one is unknown."""
-        for _ in range(self.read_count()):
-            number = self.read_number()
-            if not 1 <= number <= len(self.widths) or self.widths[number - 1] < 0:
+    while (kind := number()) != _END:
+        if kind == _VARIABLE:
+            width, labelled, missing = number(), number(), number()
+            if not (-1 <= width <= 255 and labelled in {0, 1} and missing in _MISSING):
                 raise ValueError
-
-    def pass_document(self) -> None:
-        """Move the cursor past a record of document lines of 80 bytes."""
-        lines = self.read_count()
-        self.place += 80 * lines
-
-    def pass_extension(self) -> None:
-        """Move the cursor past an extension record of `count` items of `size` bytes."""
-        self.read_number()
-        size, count = self.read_count(), self.read_count()
-        self.place += size * count
+            widths.append(width)
+            place += 16  # two formats and a name
+            letters = count() if labelled else 0
+            place += -(-letters // 4) * 4 + 8 * abs(missing)
+        elif kind == _LABELS:
+            for _ in range(count()):
+                place += 8 + (data[place + 8] + 8) // 8 * 8
+        elif kind == _LABELLED:
+            if any(
+                not 1 <= one <= len(widths) or widths[one - 1] < 0
+                for one in [number() for _ in range(count())]
+            ):
+                raise ValueError
+        elif kind == _DOCUMENT:
+            lines = count()
+            place += 80 * lines
+        elif kind == _EXTENSION:
+            _, size, items = number(), count(), count()
+            place += size * items
+        else:
+            raise ValueError
+    return widths
 
 
 def _long_texts_are_whole(widths: list[int]) -> bool:
@@ -184,8 +162,7 @@ def _claimed_by_stata(data: bytes) -> tuple[int | None, float]:
 
 def _claimed_by_spss(data: bytes) -> tuple[int | None, float]:
     """Return the number of records of an SPSS file, and the fewest bytes that one takes."""
-    little = is_little_endian(data)
-    packed, rows = (struct.unpack_from("<i" if little else ">i", data, place)[0] for place in (72, 80))
+    packed, rows = (struct.unpack_from(f"{_order_of(data)}i", data, place)[0] for place in (72, 80))
     if rows < 0:  # written by a program that did not know it yet
         return None, 0.0
     parts = max(len(_widths(data)), 1)
@@ -215,7 +192,7 @@ class Meta:
         The program it comes from.
     labels, value_labels
         What a column means, and what its values mean; a letter stands for a missing code of Stata or SAS.
-    formats, informats, measures, widths, alignments
+    formats, informats, measures, widths
         How the program shows a column: only for files of the same family.
     kinds, storage
         How a column is stored (int8 to int32, float, double or string), and in how many bytes.
@@ -227,7 +204,7 @@ class Meta:
         The stored numbers of columns that are shown as dates or times.
     labelled
         The numeric columns of which every value has a label: categories.
-    file_label, table_name, notes, encoding, response_sets
+    file_label, table_name, notes, response_sets
         Metadata of the file as a whole; of SPSS's multiple response sets, their names.
     """
 
@@ -238,7 +215,6 @@ class Meta:
     informats: dict[str, str] = field(default_factory=dict)
     measures: dict[str, str] = field(default_factory=dict)
     widths: dict[str, int] = field(default_factory=dict)
-    alignments: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     storage: dict[str, int] = field(default_factory=dict)
     declared: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -248,7 +224,6 @@ class Meta:
     file_label: str | None = None
     table_name: str | None = None
     notes: tuple[str, ...] = ()
-    encoding: str | None = None
     response_sets: tuple[str, ...] = ()
 
     def take(self, rows: NDArray[np.int64], columns: Collection[str]) -> Meta:
@@ -279,18 +254,18 @@ class Limits(NamedTuple):
     one_case: bool  # A and a are one name
 
 
+_STATA_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "_all _b byte _coef _cons double float if in int long _n _N _pi _pred _rc _skip strL using with",
+    )
+)
 _LIMITS: dict[Family, Limits] = {
     "stata": Limits(
         r"[^\W\d]\w{0,31}",
         128,
         "at most 32 letters, digits and underscores, no digit first",
-        frozenset(
-            re.findall(
-                r"\w+",
-                "_all _b byte _coef _cons double float if in int long _n _N _pi _pred _rc _skip strL using "
-                "with",
-            )
-        ),
+        _STATA_WORDS,
         80,
         32_000,
         80,

@@ -21,7 +21,6 @@ STEP = 5_000_000  # nodes of a tree, or blocks of records, times columns between
 SMALL = 10_000  # most records for which scans are always faster than a tree
 TRIAL = 100  # groups after which tree and scans are compared again
 WORTH = 50  # records that are scanned twice in the time that a search takes for a node
-ALIVE = 0.7  # share of records left below which the tree is built again
 SCANS, SEARCHES = 2.0, 1.3  # power of the ungrouped records to which the work of scans and of searches grows
 
 
@@ -93,20 +92,21 @@ def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> I
 
 def group_incomplete(points: Floats, k: int, report: Callable[[float], None]) -> Ints:
     """Return the MDAV groups of points with missing cells, with a tree that is built again at times."""
-    part = missing.start(points, k)
-    grown, share = missing.build(part), ProgressShare(report, part.counters, SEARCHES)
-    while not missing.advance(part, grown, k, max(1, STEP // points.shape[1])):
+    grouped = state.start(points, k)
+    grown = tree.build_tree(grouped, state.rounded_copy(points))
+    columns, share = missing.fill_columns(grown), ProgressShare(report, grouped.counters, SCANS)
+    while not missing.form_groups(grown, columns, k, max(1, STEP // points.shape[1])):
         share.show()
-        if missing.needs_tree(part.counters):
-            grown = missing.build(part)
+        if grown is not (grown := tree.renewed(grown)):
+            columns = missing.fill_columns(grown)
     report(1.0)
-    return part.groups
+    return grouped.groups
 
 
 def group_by_tree(grouped: MdavState, rounded: RoundedCopy, k: int, share: ProgressShare) -> bool:
     """Form groups with a k-d tree; return False once scans of all ungrouped records would be faster."""
     most = STEP // grouped.points.shape[1]
-    grown, built_with = tree.build_tree(grouped, rounded), share.left()
+    grown = tree.build_tree(grouped, rounded)
     far = tree.empty_list(grouped)
     work = since = 0
     while not tree.advance(grown, far, k, max(1, min(most, TRIAL * share.left() // WORTH))):
@@ -117,6 +117,5 @@ def group_by_tree(grouped: MdavState, rounded: RoundedCopy, k: int, share: Progr
             if share.left() > SMALL and work * WORTH > formed * share.left():
                 return False
             work, since = 0, since + formed
-        if share.left() < ALIVE * built_with:
-            grown, built_with = tree.build_tree(grouped, rounded), share.left()
+        grown = tree.renewed(grown)
     return True

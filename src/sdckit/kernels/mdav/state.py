@@ -21,7 +21,7 @@ for any CPU: each number is computed as it would be alone, so all CPUs agree.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, sqrt
+from math import inf, isnan, sqrt
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -32,7 +32,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 from sdckit.arrays import Floats, Int, Ints, Single, Singles
-from sdckit.kernels.jit import INTERPRETED, inlined, inner, kernel
+from sdckit.kernels.jit import INTERPRETED, inlined, inner, kernel, uncounted_inner
 
 RESORT = 4  # the list is sorted again once RESORT x (records left + FEW) entries were inspected
 FEW = 500  # in small files a sort costs more than inspecting some more entries
@@ -45,10 +45,10 @@ LEFT, FORMED, HEAD, LISTED, LOOKED, WORK = range(6)
 
 
 class MdavState(NamedTuple):
-    """The state of MDAV on a complete file: groups formed, running sums, distances, heap and counters."""
+    """The state of MDAV: groups formed, running sums, distances, heap and counters."""
 
-    points: Floats  # rows x columns, standardised by the caller
-    slots: Ints  # where each row is kept, -1 once it is grouped
+    points: Floats  # rows x columns, standardised by the caller; NaN for a missing cell
+    slots: Ints  # where each row is kept; once it is grouped, a negative number
     total: Floats  # column sums of the ungrouped records
     centres: Floats  # the present centroid, and the one by which the list is sorted
     reach: Floats  # distances to the latter, largest first
@@ -60,7 +60,7 @@ class MdavState(NamedTuple):
 
 
 def start(points: Floats, k: int) -> MdavState:
-    """Return the initial MDAV state for points without missing cells (n >= k >= 2): no record is grouped."""
+    """Return the initial MDAV state for points (n >= k >= 2): no record is grouped."""
     n, p = points.shape
     return MdavState(
         points=np.ascontiguousarray(points),
@@ -113,12 +113,31 @@ def list_ungrouped(slots: Ints, points: Floats, centre: Floats, order: Ints, rea
 
 @inlined
 def squared_distance(points: Floats, row: Int, point: Floats) -> float:
-    """Return the squared distance of a row to `point`, added up column after column."""
+    """Return the squared distance of a row to `point`, column after column; NaN if a cell is missing."""
     total = 0.0
     for j in range(len(point)):
         difference = points[row, j] - point[j]
         total += difference * difference
     return total
+
+
+@uncounted_inner
+def shared_distance(points: Floats, row: Int, point: Floats) -> float:
+    """Return the squared distance over columns both have, scaled to all columns; infinity without any."""
+    total, shared = 0.0, 0
+    for j in range(len(point)):
+        difference = points[row, j] - point[j]
+        seen = not isnan(difference)
+        total += difference * difference if seen else 0.0
+        shared += seen
+    return total * (len(point) / shared) if shared else inf
+
+
+@inlined
+def near_distance(points: Floats, row: Int, point: Floats) -> float:
+    """Return the squared distance of a row to `point`, over the columns that both have."""
+    distance = squared_distance(points, row, point)
+    return shared_distance(points, row, point) if isnan(distance) else distance
 
 
 @inlined
@@ -268,6 +287,12 @@ def to_record(builder: Any, block: Any, first: Any, column: Any, query: Any) -> 
     return builder.fsub(load(builder, block, [column, first]), query)
 
 
+def to_shared(builder: Any, block: Any, first: Any, column: Any, query: Any) -> Any:
+    """Return the differences between 16 records and the query in a column; 0 where a cell is missing."""
+    difference = to_record(builder, block, first, column, query)
+    return builder.select(builder.fcmp_ordered("ord", difference, difference), difference, ZEROS)
+
+
 def corners(builder: Any, boxes: Any, first: Any, column: Any) -> tuple[Any, Any]:
     """Return the lower and the upper ends of 16 boxes in a column."""
     low, high = (ir.Constant(column.type, side) for side in (0, 1))
@@ -347,8 +372,11 @@ def counting_zeros() -> Callable[[Int], Int]:
 record_distances = measuring(
     to_record, lambda block, first, j, query: block[j, first : first + LANES] - query
 )
-least_box_distances = measuring(  # infinity for an empty box
-    to_nearest, lambda boxes, _, j, query: np.maximum(np.maximum(boxes[0, j] - query, query - boxes[1, j]), 0)
+shared_distances = measuring(
+    to_shared, lambda block, first, j, query: np.nan_to_num(block[j, first : first + 16] - query, posinf=inf)
+)
+least_box_distances = measuring(  # infinity for an empty box; a missing cell is nowhere outside
+    to_nearest, lambda boxes, _, j, query: np.fmax(np.fmax(boxes[0, j] - query, query - boxes[1, j]), 0)
 )
 largest_box_distances = measuring(  # infinity for an empty box
     to_farthest, lambda boxes, _, j, query: np.maximum(query - boxes[0, j], boxes[1, j] - query)
@@ -371,26 +399,33 @@ class RoundedCopy(NamedTuple):
     axes: Floats  # column x principal axis, scale included
     query: Singles  # the point from which distances are measured
     margin: Floats  # scale; largest absolute and largest relative error of a distance in the copy
+    gaps: bool  # whether cells are missing: NaN, and no rotation
 
 
 def rounded_copy(points: Floats) -> RoundedCopy:
     """Return the records rounded to float32, rotated to principal axes if these are much longer."""
     n, p = points.shape
-    largest = float(max(points.max(), -points.min()))
-    scale = 2.0 ** -min(max(np.frexp(largest)[1], -1000), 1000)
+    scale = 2.0 ** -min(max(np.frexp(largest_size(points))[1], -1000), 1000)
     axes = np.eye(p)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = (points * scale).T @ (points * scale)
-    if p > 2:
+    if p > 2 and not np.isnan(squares).any():
         lengths, vectors = np.linalg.eigh(squares)
         if lengths[-1] * p > LONG * lengths.sum():
             axes = vectors[:, ::-1]
     axes = np.ascontiguousarray(axes * scale)
     copy = np.empty((n, p), np.float32)
     rotate_all(points, axes, copy)
-    rounded = RoundedCopy(copy, axes, np.empty(p, np.float32), np.array([scale, 0.0, (p + 16) * UNIT]))
+    margin = np.array([scale, 0.0, (p + 16) * UNIT])
+    rounded = RoundedCopy(copy, axes, np.empty(p, np.float32), margin, bool(np.isnan(squares).any()))
     set_absolute_margin(rounded, 1.0)
     return rounded
+
+
+def largest_size(points: Floats | Singles) -> float:
+    """Return the largest absolute value; 0 without any."""
+    most, least = np.fmax.reduce(points, axis=None, initial=0), np.fmin.reduce(points, axis=None, initial=0)
+    return float(max(most, -least))
 
 
 def set_absolute_margin(rounded: RoundedCopy, largest: float) -> None:
@@ -408,7 +443,7 @@ def rotate(point: Floats, axes: Floats, rotated: Singles) -> None:
     for j in range(len(rotated)):
         total = 0.0
         for i in range(len(rotated)):
-            total += point[i] * axes[i, j]
+            total += point[i] * axes[i, j] if axes[i, j] != 0.0 else 0.0  # a missing cell stays in its column
         rotated[j] = total
 
 

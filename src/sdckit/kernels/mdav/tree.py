@@ -6,7 +6,8 @@ it, and their smallest row. Once many records are deleted, a new tree is built. 
 
 Boxes and leaves hold the rounded copy of the records. The distance from a point to the nearest (or
 farthest) corner of a box is added up as distances to records are, column after column in float32, and
-rounding never reverses an order: a box bounds the *computed* distances of its records.
+rounding never reverses an order: a box bounds the *computed* distances of its records. Where cells are
+missing, nearest records are searched by distances over the columns that both records have.
 
 A node whose records are all equal is a case of its own, for files with many duplicates: its distance
 is exact, and of records at the same distance it can have the answer only if its smallest row is small
@@ -21,7 +22,7 @@ blocks follow each other, which stay in the CPU's cache.
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf, isnan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -47,9 +48,11 @@ from sdckit.kernels.mdav.state import (
     lanes_beyond,
     lanes_within,
     largest_box_distances,
+    largest_size,
     least_box_distances,
     lowest_lane,
     measure_block,
+    near_distance,
     near_limit,
     needs_resort,
     number_group,
@@ -58,12 +61,15 @@ from sdckit.kernels.mdav.state import (
     resort_if_needed,
     rotate,
     set_absolute_margin,
+    shared_distances,
     squared_distance,
 )
 from sdckit.kernels.trees import SAMPLE, partition_at
 
 WIDTH = LANES  # records in a leaf, and children of a node: as many as are measured at once
 DEEP = 256  # size of the stack of nodes to visit; a tree of 2**60 records needs less
+ALIVE = 0.7  # share of records left below which the tree is built again
+PATTERNS = 1e3  # scale on which records that miss other cells lie apart when they are sorted into leaves
 AT_ONCE = 200_000  # records sorted into a tree between two checks for Ctrl-C
 
 
@@ -71,12 +77,14 @@ class Tree(NamedTuple):
     """The ungrouped records, in the leaves of a k-d tree whose nodes have 16 children.
 
     Nodes are numbered level by level, the leaves first; the 16 children of a node have consecutive numbers
-    and share a block of boxes. An empty node has a box from infinity to -infinity. A leaf's empty slots hold
-    NaN in their first column: NaN fails every comparison, so they are neither near nor far.
+    and share a block of boxes. An empty node has a box from infinity to -infinity, and a box has no bounds in
+    a column that some of its records miss. A leaf's empty slots hold infinity, but NaN in their first column:
+    NaN fails every comparison, so they are neither near nor far.
     """
 
     state: MdavState
     rounded: RoundedCopy
+    size: int  # records in the tree when it was built
     leaves: Singles  # leaf x column x slot
     rows: Ints  # the row in each slot of the leaves
     counts: Ints  # records in each leaf
@@ -94,13 +102,21 @@ def build_tree(state: MdavState, rounded: RoundedCopy) -> Tree:
     """Return the k-d tree of the records that have no group yet."""
     rows = np.flatnonzero(state.slots >= 0)
     points = rounded.points[rows]
-    set_absolute_margin(rounded, float(max(points.max(), -points.min())))
-    sort_into_leaves(points, rows)
+    set_absolute_margin(rounded, largest_size(points))
+    if rounded.gaps:  # first by the cells that records miss, then by values
+        pattern = np.unique(np.isnan(points), axis=0, return_inverse=True)[1]
+        sort_into_leaves(
+            np.column_stack([PATTERNS * pattern, np.nan_to_num(points)]).astype(np.float32), rows
+        )
+        points = rounded.points[rows]
+    else:
+        sort_into_leaves(points, rows)
     leaves, p = -(-len(rows) // WIDTH), points.shape[1]
     below, above = number_nodes(leaves)
     tree = Tree(
         state=state,
         rounded=rounded,
+        size=len(rows),
         leaves=np.empty((leaves, p, WIDTH), np.float32),
         rows=np.resize(rows, leaves * WIDTH),
         counts=np.full(leaves, WIDTH),
@@ -117,6 +133,12 @@ def build_tree(state: MdavState, rounded: RoundedCopy) -> Tree:
     tree.counts[-1] = len(rows) - (leaves - 1) * WIDTH
     fill_leaves(tree, points)
     return tree
+
+
+def renewed(tree: Tree) -> Tree:
+    """Return the tree, or a new one of the ungrouped records once these are far fewer."""
+    worn = tree.state.counters[LEFT] < ALIVE * tree.size
+    return build_tree(tree.state, tree.rounded) if worn else tree
 
 
 def number_nodes(leaves: int) -> tuple[Ints, Ints]:
@@ -199,8 +221,8 @@ def split_range(points: Singles, rows: Ints, first: int, last: int, splits: int)
 def fill_leaves(tree: Tree, points: Singles) -> None:
     """Copy the sorted records into the leaves, and write the bounding boxes of all nodes."""
     for leaf in range(len(tree.counts)):
-        for i in range(WIDTH):
-            tree.leaves[leaf, 0, i] = np.nan
+        for i in range(tree.counts[leaf], WIDTH):
+            empty_slot(tree, leaf, i)
         for i in range(tree.counts[leaf]):
             slot = leaf * WIDTH + i
             tree.state.slots[tree.rows[slot]] = slot
@@ -212,11 +234,20 @@ def fill_leaves(tree: Tree, points: Singles) -> None:
 
 
 @inlined
+def empty_slot(tree: Tree, leaf: Int, place: Int) -> None:
+    """Mark a slot of a leaf as empty."""
+    for j in range(tree.leaves.shape[1]):
+        tree.leaves[leaf, j, place] = inf
+    tree.leaves[leaf, 0, place] = np.nan
+
+
+@inlined
 def equal_records(points: Floats, one: Int, two: Int) -> bool:
-    """Return True if two records are equal in all columns."""
+    """Return True if two records are equal in all columns, missing cells included."""
     equal = True
     for j in range(points.shape[1]):
-        equal &= points[one, j] == points[two, j]
+        a, b = points[one, j], points[two, j]
+        equal &= (a == b) | (isnan(a) & isnan(b))
     return equal
 
 
@@ -227,13 +258,15 @@ def fit_leaf(tree: Tree, leaf: Int) -> None:
     count, lane = tree.counts[leaf], leaf % WIDTH
     equal = count > 0
     for j in range(boxes.shape[1]):
-        low, high = np.float32(inf), np.float32(-inf)
+        low, high, gaps = np.float32(inf), np.float32(-inf), False
         for i in range(count):
             value = tree.leaves[leaf, j, i]
             low = value if value < low else low  # noqa: FURB136 - min() and max() mind NaN, at a price
             high = value if value > high else high  # noqa: FURB136
+            gaps |= isnan(value)
+        low, high = (np.float32(-inf), np.float32(inf)) if gaps else (low, high)
         boxes[0, j, lane], boxes[1, j, lane] = low, high
-        equal &= low == high
+        equal &= (low == high) | gaps
     smallest = len(points)
     for i in range(leaf * WIDTH, leaf * WIDTH + count):
         smallest = min(smallest, tree.rows[i])
@@ -261,7 +294,7 @@ def fit_node(tree: Tree, node: Int) -> bool:
             high = inside[1, j, i] if inside[1, j, i] > high else high  # noqa: FURB136
         changed |= (low != around[0, j, lane]) | (high != around[1, j, lane])
         around[0, j, lane], around[1, j, lane] = low, high
-        equal &= low == high
+        equal &= (low == high) | (high - low == inf)  # without bounds, cells are missing
     if equal:
         for child in range(first, first + WIDTH):
             if tree.smallest[child] < n:
@@ -376,11 +409,11 @@ def delete(tree: Tree, row: Int) -> None:
     last = tree.counts[leaf]
     for j in range(tree.leaves.shape[1]):
         tree.leaves[leaf, j, place] = tree.leaves[leaf, j, last]
-    tree.leaves[leaf, 0, last] = np.nan
+    empty_slot(tree, leaf, last)
     moved = tree.rows[leaf * WIDTH + last]
     tree.rows[slot] = moved
     slots[moved] = slot
-    slots[row] = -1
+    slots[row] = ~slot
     tree.state.counters[LEFT] -= 1
     fit_leaf(tree, leaf)
     node = tree.above[leaf // WIDTH]
@@ -433,34 +466,44 @@ def push_far(tree: Tree, first: Int, limit: Single, top: int) -> int:
 
 
 @inlined
-def scan_near(tree: Tree, leaf: Int, point: Floats, size: int, limit: Single) -> Single:
-    """Put the records of a leaf into the heap of the nearest; return the new distance limit."""
+def scan_near(tree: Tree, leaf: Int, row: Int, size: int, share: float, limit: Single) -> Single:
+    """Put the records of a leaf, but not `row`, into the heap of the nearest; return the new limit."""
     near, group, distances = tree.state.near, tree.state.group, tree.distances
-    record_distances(tree.leaves[leaf], 0, tree.rounded.query, distances)
+    if tree.rounded.gaps:
+        shared_distances(tree.leaves[leaf], 0, tree.rounded.query, distances)
+    else:
+        record_distances(tree.leaves[leaf], 0, tree.rounded.query, distances)
     lanes = lanes_within(distances, 0, limit)
     while lanes > 0:
         i = lowest_lane(lanes)
         lanes &= lanes - 1
-        if distances[i] <= limit:
-            other = tree.rows[leaf * WIDTH + i]
-            distance = squared_distance(tree.state.points, other, point)
+        other = tree.rows[leaf * WIDTH + i]
+        if distances[i] <= limit and i < tree.counts[leaf] and other != row:
+            distance = near_distance(tree.state.points, other, tree.state.points[row])
             if distance < near[0] or (distance == near[0] and other < group[0]):
                 replace_largest(near, group, size, distance, other)
-                limit = near_limit(tree.rounded.margin, near[0])
+                limit = near_limit(tree.rounded.margin, near[0] * share)
     return limit
 
 
 @uncounted_inner
 def find_nearest(tree: Tree, row: Int, size: int) -> None:
-    """Fill the heap with the `size` records nearest to `row`, starting with its own leaf."""
+    """Put the records nearest to `row` into the heap of `size` entries, starting with its own leaf.
+
+    The heap may have entries of earlier searches, and `row` may be deleted already. In the copy, distances
+    are not scaled up to all columns: those over a share of the columns are within that share of the limit.
+    """
     state, stack, bounds = tree.state, tree.stack, tree.bounds
     near, group, smallest = state.near, state.group, tree.smallest
-    point = state.points[row]
-    clear_heap(near, group, size, len(state.slots))
-    leaves = len(tree.counts)
-    home = state.slots[row] // WIDTH
+    point, seen = state.points[row], 0
+    for j in range(len(point)):
+        seen += not isnan(point[j])
+    share = max(seen, 1) / len(point)
+    rotate(point, tree.rounded.axes, tree.rounded.query)
+    leaves, slot = len(tree.counts), state.slots[row]
+    home = (slot if slot >= 0 else ~slot) // WIDTH
     stack[0], bounds[0], top = home, ZERO, 1
-    limit, work = np.float32(inf), 0
+    limit, work = near_limit(tree.rounded.margin, near[0] * share), 0
     while True:
         while top > 0:
             top -= 1
@@ -470,12 +513,12 @@ def find_nearest(tree: Tree, row: Int, size: int) -> None:
             if (
                 tree.equal[node]
                 and smallest[node] > group[0]
-                and squared_distance(state.points, smallest[node], point) >= near[0]
+                and near_distance(state.points, smallest[node], point) >= near[0]
             ):
                 continue
             work += 1
             if node < leaves:
-                limit = scan_near(tree, node, point, size, limit)
+                limit = scan_near(tree, node, row, size, share, limit)
             else:
                 top = push_near(tree, tree.below[node], 0, limit, top)
         if home < 0:
@@ -485,6 +528,17 @@ def find_nearest(tree: Tree, row: Int, size: int) -> None:
         top = push_near(tree, block * WIDTH, 1 << home % WIDTH, limit, top)
         home = tree.above[block]
     state.counters[WORK] += work
+
+
+@uncounted_inner
+def form_group(tree: Tree, row: Int, k: int) -> None:
+    """Group `row` with its k - 1 nearest records, and delete them."""
+    state = tree.state
+    clear_heap(state.near, state.group, k - 1, len(state.slots))
+    find_nearest(tree, row, k - 1)
+    number_group(state, row, k)
+    for i in range(k):
+        delete(tree, state.group[i])
 
 
 @uncounted_inner
@@ -552,13 +606,8 @@ def form_groups(tree: Tree, far: FarList, k: int, work: int) -> bool:
                 rotate(point, tree.rounded.axes, tree.rounded.query)
                 row = find_farthest(tree, far, point)
             point = state.points[row]
-            rotate(point, tree.rounded.axes, tree.rounded.query)
-            slot = state.slots[row]
-            tree.leaves[slot // WIDTH, 0, slot % WIDTH] = np.nan  # the record itself is not near
-            find_nearest(tree, row, k - 1)
-            number_group(state, row, k)
+            form_group(tree, row, k)
             for i in range(k):
-                delete(tree, state.group[i])
                 drop_from_list(far, state.group[i])
     group_the_rest(state.slots, state.groups, counters[FORMED])
     return True
