@@ -17,7 +17,6 @@ from sdckit.app.state import Pick, State, WorkFolder
 from sdckit.cli import sdckit as commands
 from sdckit.request.toml import check_job, job_of_request
 from sdckit.request.words import request_of_words
-from sdckit.selection.runner import SearchFolder
 
 BASE = {
     "command": "recommend",
@@ -184,13 +183,13 @@ def identity_of(job):
     return found.value.args[0]
 
 
-def open_nothing(_self, _folder, identity, *_more, **_named):
+def open_nothing(_work, _folder, identity, *_more, **_named):
     raise Opened(json.dumps(identity))
 
 
 @pytest.mark.long
 def test_the_folder_of_a_search_has_another_name_where_the_search_is_another(work, monkeypatch):
-    monkeypatch.setattr(SearchFolder, "__init__", open_nothing)
+    monkeypatch.setattr("sdckit.selection.search.opened", open_nothing)
     variants = VARIANTS | SAME
     found = {variant: effective_job(State(content), work, 80) for variant, content in variants.items()}
     names = {variant: job.content["private"]["folder"] for variant, job in found.items()}

@@ -22,7 +22,7 @@ from sdckit.app.work import Follower, wait_for_others
 from sdckit.core.registry import METHODS
 from sdckit.evaluation.result import FIGURES
 from sdckit.request.toml import check_job
-from sdckit.selection.runner import CELLS, SEARCH_PLAN, SearchFolder
+from sdckit.selection.runner import CELLS, SEARCH, SEARCH_PLAN, opened
 from sdckit.selection.search import Search
 from stopping import MARK, assert_no_process_left, wait_until
 from sweeps import frame
@@ -266,7 +266,8 @@ def test_progress_is_sent_four_times_a_second_at_most(monkeypatch):
 
 def test_an_earlier_search_in_the_folder_is_waited_for(folder, monkeypatch):
     slept = []
-    place = SearchFolder(folder / "kept", {}, 1, 3)
+    place = opened(SEARCH, folder / "kept", {}, 1, 3)
+    place.__enter__()
 
     def sleep(seconds):
         slept.append(seconds)
@@ -279,7 +280,7 @@ def test_an_earlier_search_in_the_folder_is_waited_for(folder, monkeypatch):
     wait_for_others(folder / "kept")
     wait_for_others(folder / "missing")
     assert len(slept) == 3
-    with SearchFolder(folder / "kept", {}, 1, 3):
+    with opened(SEARCH, folder / "kept", {}, 1, 3):
         monkeypatch.setattr("sdckit.app.work.PATIENCE", 0.0)
         wait_for_others(folder / "kept")
     assert len(slept) == 3

@@ -10,7 +10,6 @@ import pytest
 
 import sdckit as sdc
 from command import run, run_here
-from pictures import pixels
 from sdckit.io.atomic import fill_folder
 from sdckit.paper import command, study
 from sdckit.report import charts
@@ -40,7 +39,6 @@ def test_it_tells_what_it_did_and_where_it_is(sample):
     assert f"{FILES:,} masked files measured in " in done.stdout
     assert "Claims of the note: " in done.stdout
     assert "sdcMicro" not in done.stdout  # there are no figures of R for the sample
-    assert "Least loss on the bundled sample under limits of linkage: " in done.stdout
     assert "out/index.html" in done.stdout
 
 
@@ -53,19 +51,6 @@ def test_every_figure_has_numbers_a_caption_and_a_picture_in_each_format(sample)
         assert (folder / f"{name}.txt").read_text(encoding="utf-8").startswith("Figure ")
         ET.fromstring((folder / f"{name}.svg").read_text(encoding="utf-8"))  # noqa: S314 - our own
         assert (folder / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_no_figure_is_blank(sample):
-    folder, _ = sample
-    pictures = list(folder.glob("*.png"))
-    assert {file.stem for file in pictures} == NOTE | OURS
-    for file in pictures:
-        shown = pixels(file.read_bytes())[::2, ::2]  # a quarter of the pixels tells as much
-        inked = (shown < 200).any(axis=2)
-        assert 0.002 < inked.mean() < 0.9, file.name
-        corners = [part for half in np.array_split(inked, 2) for part in np.array_split(half, 2, axis=1)]
-        assert all(corner.any() for corner in corners), file.name
-        assert len(np.unique(shown @ [65536, 256, 1])) > 10, file.name
 
 
 def test_the_tables_of_the_note_are_written(sample):
@@ -82,28 +67,12 @@ def test_the_tables_of_the_note_are_written(sample):
     assert pl.read_csv(folder / "comparison.csv").height == 0
 
 
-def test_the_safe_settings_are_written_and_shown(sample):
-    folder, done = sample
-    table = pl.read_csv(folder / "safe-settings.csv")
-    assert table.height == 5 * 4
-    none = table.filter(safe="none")
-    assert none["setting"].is_null().all()
-    assert 0 < none.height < table.height
-    risks = pl.read_csv(folder / "risks.csv")
-    assert risks.height == ATTACKED
-    for row in table.filter(pl.col("safe") != "none").iter_rows(named=True):
-        own = risks.filter(method=row["method"])
-        assert own.filter(pl.col("setting") >= row["setting"])["linkage"].max() <= row["limit"]
-        weaker = own.filter(pl.col("setting") < row["setting"]).sort("setting")
-        assert weaker.is_empty() or weaker["linkage"][-1] > row["limit"]
+def test_every_attacked_file_is_written_and_its_map_shown(sample):
+    folder, _ = sample
+    assert pl.read_csv(folder / "risks.csv").height == ATTACKED
     text = (folder / "index.html").read_text(encoding="utf-8")
-    assert '<h2 id="risk">Loss against risk' in text
-    section = text[text.index('id="risk"') : text.index('id="conventions"')]
+    section = text[text.index('<h2 id="risk">Loss against risk') : text.index('id="conventions"')]
     assert section.count("<svg") == 1  # the map of the one data set
-    assert section.count('class="best"') == table.filter(pl.col("safe") != "none")["limit"].n_unique()
-    assert section.count("<td>none") == none.height
-    sentence = next(line for line in done.stdout.splitlines() if line.startswith("Least loss"))
-    assert sentence in " ".join(section.split())
 
 
 class Page(HTMLParser):

@@ -11,7 +11,6 @@ from scipy import stats
 import naive
 from sdckit.paper import correlations as study
 from sdckit.paper import verdicts
-from sdckit.paper import verdicts as beside
 from sdckit.paper.design import NOTE_METHODS
 from sdckit.paper.verdicts import (
     PRINTED,
@@ -54,12 +53,9 @@ def test_the_order_is_that_of_the_note():
     assert not np.array_equal(rankings(4), lexicographic)
 
 
-@pytest.mark.parametrize("n", [3, 4])
-def test_the_tables_of_the_note_are_right(n):
-    assert table_is_right(n)
-
-
-def test_a_wrong_table_is_found(monkeypatch):
+def test_the_tables_of_the_note_are_right_and_a_wrong_one_is_found(monkeypatch):
+    assert table_is_right(3)
+    assert table_is_right(4)
     right = PRINTED[3]
     monkeypatch.setitem(PRINTED, 3, right._replace(squared="0 2 2 6 8 8"))
     assert not table_is_right(3)
@@ -182,24 +178,6 @@ def test_five_numbers_are_those_of_type_7():
     assert found.row(0)[5:] == pytest.approx((4, 0.1, 0.25, 0.35, 0.5, 0.8))
 
 
-def files(mdav, noise):
-    rows = [("mdav", *values) for values in mdav] + [("noise", *values) for values in noise]
-    frame = pl.DataFrame(rows, schema=["method", "mae", "mse"], orient="row")
-    others = [pl.col("mae").alias(name) for name in LOSSES if name not in {"mae", "mse"}]
-    return frame.with_columns(*others, dataset=pl.lit("a"), replication=pl.lit(1), setting=pl.lit(1.0))
-
-
-def test_disagreement_by_hand():
-    # pairs: (1, 1) with (2, 0): opposite; with (0, 1): a tie in one; (3, 3) above both under both metrics
-    measured = files([(1.0, 1.0), (3.0, 3.0)], [(2.0, 0.0), (0.0, 1.0)])
-    found = study.disagreement(measured)
-    case = {"metric": "mae", "other_metric": "mse"}
-    assert value_of(found, "share", method="all", **case) == pytest.approx((1 + 0.5 + 0 + 0) / 4)
-    assert value_of(found, "share", method="mdav", other_method="noise", **case) == pytest.approx(0.375)
-    assert value_of(found, "pairs", method="all", **case) == 4
-    assert value_of(found, "share", method="all", metric="brmae", other_metric="mae") == 0
-
-
 def test_disagreement_equals_the_slow_twin_and_weighs_pairs():
     measured = series().with_columns(pl.col(*LOSSES).round(1))
     found = study.disagreement(measured, ties="average", replication=1).filter(dataset="Census")
@@ -231,7 +209,7 @@ R_METRICS = dict(
 
 
 def test_figures_of_r_are_those_measured(golden):
-    ours = beside.sdcmicro_correlations()
+    ours = verdicts.sdcmicro_correlations()
     assert ours.height == 2 * 5 * (6 + 2 * 4)
     runs = {row[:5]: row[5] for row in pl.read_csv(golden / "spearman.csv").iter_rows()}
     names = ("dataset", "method", "metric", "min", "q25", "median", "q75", "max")
@@ -250,8 +228,8 @@ def test_figures_of_r_are_those_measured(golden):
 def as_in_r(replications=30):
     """Correlations that equal R's: the run first, then the median as often as it takes."""
     frames = []
-    for row in beside.sdcmicro_correlations().iter_rows(named=True):
-        labels = {name: row[name] for name in beside.KEY} | {"ties": "first"}
+    for row in verdicts.sdcmicro_correlations().iter_rows(named=True):
+        labels = {name: row[name] for name in verdicts.KEY} | {"ties": "first"}
         values = [row["spearman"], *[row["median"]] * (replications - 1 if row["median"] else 0)]
         frames += [labels | {"replication": i + 1, "spearman": value} for i, value in enumerate(values)]
     return pl.DataFrame(frames, infer_schema_length=None)
@@ -261,14 +239,14 @@ def changed(method, metric, reference, by, *, first_only=False):
     here = (pl.col("method") == method) & (pl.col("metric") == metric) & (pl.col("reference") == reference)
     here &= (pl.col("dataset") == "Tarragona") & ((pl.col("replication") == 1) if first_only else True)
     table = as_in_r().with_columns(spearman=pl.when(here).then(pl.col("spearman") + by).otherwise("spearman"))
-    found = beside.compare_with_sdcmicro(table)
-    assert found.columns == list(beside.COLUMNS)
+    found = verdicts.compare_with_sdcmicro(table)
+    assert found.columns == list(verdicts.COLUMNS)
     assert found.filter(pl.col("met") == (pl.col("explanation") != "")).height == 0
     return found.filter(~pl.col("met"))
 
 
 def test_figures_of_r_meet_every_rule():
-    found = beside.compare_with_sdcmicro(as_in_r())
+    found = verdicts.compare_with_sdcmicro(as_in_r())
     assert found.height == 140
     assert found["met"].all()
     assert found["difference"].abs().max() == 0
@@ -277,8 +255,8 @@ def test_figures_of_r_meet_every_rule():
 @pytest.mark.parametrize(
     ("case", "by", "fine", "why"),
     [
-        (("mdav", "mae", "parameter"), -0.006, -0.004, "exchanges of neighbouring grid points"),
-        (("noise", "il1", "parameter"), -0.004, -0.002, "standard errors of the medians"),
+        (("mdav", "mae", "parameter"), -0.006, -0.004, "single precision"),
+        (("noise", "il1", "parameter"), -0.004, -0.002, "no cause known"),
         (("rank_swap", "il1", "parameter"), 0.006, 0.002, "IL1 depends on the few smallest values"),
         (("noise", "mse", "brmae"), -0.03, -0.01, "no cause known"),
     ],
@@ -291,19 +269,12 @@ def test_a_correlation_off_its_rule_is_found_and_explained(case, by, fine, why):
 
 
 def test_one_replication_far_outside_is_found():
-    missed = changed("noise", "il1", "parameter", 0.012, first_only=True)
-    assert "replication 1 lies outside" in missed["explanation"].item()
+    assert changed("noise", "il1", "parameter", 0.012, first_only=True).height == 1
 
 
 def test_a_missing_correlation_is_a_miss():
     missed = changed("noise", "il1", "brmae", None)
     assert missed["explanation"].item().startswith("no correlation")
-
-
-def test_no_rows_without_figures_of_r():
-    found = beside.compare_with_sdcmicro(study.correlations(series(datasets=("sample",))))
-    assert found.height == 0
-    assert found.columns == list(beside.COLUMNS)
 
 
 # --- verdicts ---
@@ -313,8 +284,7 @@ def verdict_on(table, words):
     return table.filter(pl.col("claim").str.contains(words, literal=True)).row(0, named=True)
 
 
-@pytest.mark.parametrize("datasets", [("sample",), ("Tarragona", "Census")])
-@pytest.mark.parametrize("replications", [1, 3])
+@pytest.mark.parametrize(("datasets", "replications"), [(("sample",), 1), (("Tarragona", "Census"), 3)])
 def test_every_claim_gets_a_verdict(datasets, replications):
     table = verdicts.judge_claims(series(datasets=datasets, replications=replications))
     assert table.columns == ["claim", "where", "measured", "verdict"]

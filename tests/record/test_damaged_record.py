@@ -9,7 +9,7 @@ import pytest
 from command import run_here
 from kept import mask, only_entry, put_people, store_in
 from sdckit.record.entry import DamagedRecord, Entry
-from sdckit.record.store import ENTRY, INDEX, KEY, Store
+from sdckit.record.store import ENTRY, KEY, Store
 
 ROUNDS = 500
 
@@ -116,21 +116,6 @@ def test_commands_say_in_one_line_that_a_record_is_damaged(office, tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert entry.id in done.stderr
     assert "record is damaged" in run_here(folder, "releases", *private).stdout
-
-
-@pytest.mark.parametrize("content", [None, b"", b"{", b"[1]", b'{"a": 1}', b'{"a": ["20260101-00000000"]}'])
-def test_the_index_is_never_the_truth(office, tmp_path, content):
-    _, kept = office
-    store = Store.at(tmp_path / "record")
-    shutil.copytree(kept.folder, store.folder)
-    entry = only_entry(store)
-    index = store.folder / INDEX
-    assert entry.output["sha256"] in json.loads(index.read_bytes())
-    index.unlink() if content is None else index.write_bytes(content)
-    assert store.find(entry.output["sha256"]) == entry
-    assert store.find("0" * 64) is None
-    index.write_text(json.dumps({"0" * 64: [entry.id]}))
-    assert store.find("0" * 64) is None
 
 
 @pytest.mark.parametrize("content", [None, b"", b"short"])

@@ -29,7 +29,6 @@ def test_every_file_of_the_record_is_named():
         stores.FINGERPRINTS,
         stores.ORIGINALS,
         stores.KEY,
-        stores.INDEX,
         stores.LOCK,
     ):
         assert f"`{name}`" in PAGE or f"/{name}`" in PAGE, name

@@ -12,6 +12,7 @@ import pytest
 from command import contents, good, run_here, run_together
 from kept import ROLES, mask, only_entry, people, put_people, raw_entry, store_in
 from sdckit.io import files
+from sdckit.kernels.jit import digest_of_kernels
 from sdckit.record import entry as environment
 from sdckit.record.entry import REPEATED, checksum
 from sdckit.record.store import ENTRY, Store, digest_of_file
@@ -160,7 +161,7 @@ def test_what_differs_is_named_where_the_bytes_differ(altered):
     text = refused(folder, one, *given, code=1)
     for word in ("numpy 1.0 then and", "polars 0.1 then", "other sources of kernels", "nothing is written"):
         assert word in text
-    alter(versions=environment.versions(), kernels=environment.kernels(), cpu=["abacus"])
+    alter(versions=environment.versions(), kernels=digest_of_kernels(), cpu=["abacus"])
     assert "CPU features" in refused(folder, one, *given, code=1)
     alter(cpu=environment.cpu_features())
     assert "no difference of versions or CPU is known" in refused(folder, one, *given, code=1)

@@ -15,14 +15,13 @@ from kept import NOISE, ROLES, only_entry, people, put_people, store_in
 from sdckit.engines import files as parquet_files
 from sdckit.io import atomic
 from sdckit.io.atomic import sha256_of
-from sdckit.record import publish as keeping
 from sdckit.record import store as stores
 from sdckit.record.entry import DamagedRecord
 from sdckit.record.store import ENTRY, KEY, Store, digest_of_file, write_private
 from sdckit.request import release as releasing
 
 OTHERS = ("published.csv", "crosswalk.parquet", "fingerprints.parquet", "originals.parquet")
-IGNORED = {".index.json", ".lock", ".key"}
+IGNORED = {".lock", ".key"}
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,7 @@ def test_a_record_that_cannot_be_written_leaves_nothing_and_no_file(tmp_path, re
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     where = {
-        "copy": (keeping, "copy_private"),
+        "copy": (stores, "copy_private"),
         "entry": (stores, "write_private"),
         "rename": (Path, "rename"),
     }
@@ -118,10 +117,9 @@ def test_unfinished_work_of_killed_processes_is_swept(tmp_path, release):
 
 def add(store, entry, digest="ab" * 32):
     """Write a record of plain files as a release does; forked processes cannot write Parquet."""
-    writers = {name: lambda path: write_private(path, b"content") for name in OTHERS}
     store.check()
     with store.lock():
-        return store.add(digest, writers, lambda name: replace(entry, id=name))
+        return store.add(digest, dict.fromkeys(OTHERS, b"content"), lambda name, _: replace(entry, id=name))
 
 
 def in_a_fork(work):

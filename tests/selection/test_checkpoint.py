@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import command
-from sdckit.selection.runner import CELLS, PLAN, README, WARNING, Checkpoint, SweepFolder
+from sdckit.selection.runner import CELLS, PLAN, README, SWEEP, WARNING, Checkpoint
+from sdckit.selection.runner import opened as opened_folder
 
 LENGTH = 3
 RECORD = 8 + 8 * LENGTH + 4  # bytes of key, values and check sum
@@ -68,16 +69,6 @@ def test_a_record_is_there_as_soon_as_it_was_added(tmp_path):
             assert_found(path, range(key + 1))
 
 
-def test_opening_to_append_reads_nothing_and_cuts_nothing(tmp_path):
-    path = tmp_path / "cells.bin"
-    filled(path, range(3))
-    torn = path.read_bytes()[:-5]
-    path.write_bytes(torn)
-    with Checkpoint(path, LENGTH, append=True) as checkpoint:
-        assert checkpoint.records == {}
-        assert path.read_bytes() == torn
-
-
 @pytest.mark.parametrize("cut", [1, 4, 5, RECORD - 1])
 def test_a_torn_last_record_is_cut_off_and_work_goes_on(tmp_path, cut):
     path = tmp_path / "cells.bin"
@@ -100,23 +91,6 @@ def test_a_flipped_bit_costs_its_own_record_and_no_other(tmp_path_factory, bit):
     assert_found(path, set(range(5)) - {broken})
     filled(path, [broken, 5])
     assert_found(path, range(6))
-
-
-def test_records_after_a_torn_one_are_not_lost(tmp_path):
-    """As when the disk was full for one process, and no longer for the other."""
-    path = tmp_path / "cells.bin"
-    filled(path, range(4))
-    data = path.read_bytes()
-    path.write_bytes(data[: 2 * RECORD - 7] + data[2 * RECORD :])
-    assert_found(path, [0, 2, 3])
-
-
-def test_a_file_of_something_else_holds_no_record(tmp_path):
-    path = tmp_path / "cells.bin"
-    path.write_bytes(bytes(range(256)) * 3)
-    assert_found(path, [])
-    filled(path, [1])
-    assert_found(path, [1])
 
 
 def test_two_threads_append_whole_records(tmp_path):
@@ -205,8 +179,8 @@ def test_the_journal_is_synced_when_opened_and_closed_and_at_most_once_a_second(
 
 
 def opened(folder, rng=None, identity=IDENTITY):
-    with SweepFolder(folder, identity, rng, LENGTH) as place:
-        return place.entropy
+    with opened_folder(SWEEP, folder, identity, rng, LENGTH) as (entropy, _):
+        return entropy
 
 
 def test_a_new_folder_is_private_and_says_so(tmp_path):
@@ -227,13 +201,6 @@ def test_without_a_seed_the_folder_keeps_its_entropy(tmp_path):
     assert opened(tmp_path / "one") == entropy
     assert opened(tmp_path / "two") != entropy
     assert opened(tmp_path / "one", entropy) == entropy
-
-
-def test_a_generator_in_the_same_state_is_the_same_seed(tmp_path):
-    entropy = opened(tmp_path / "x", np.random.default_rng(3))
-    assert opened(tmp_path / "x", np.random.default_rng(3)) == entropy
-    with pytest.raises(ValueError, match=r"different: seed"):
-        opened(tmp_path / "x", np.random.default_rng(4))
 
 
 @pytest.mark.parametrize(

@@ -41,23 +41,6 @@ def line(method, *risks, start=0.1, **more):
 # --- the rule ---
 
 
-@each(
-    ("risks", "place"),
-    [
-        ([0.5, 0.3, 0.1, 0.05], 2),
-        ([0.05, 0.04], 0),
-        ([0.5, 0.1, 0.2, 0.1], 3),  # a setting that meets the limit by luck proves little
-        ([0.05, 0.05, 0.2], None),
-        ([0.5, 0.2], None),
-        ([0.5, NAN, 0.1], 2),
-        ([0.1, NAN], None),
-        ([], None),
-    ],
-)
-def test_the_weakest_setting_from_which_on_all_meet(risks, place):
-    assert weakest_safe_position(line("mdav", *risks), LIMIT) == place
-
-
 def test_every_limit_must_hold():
     settings = line("mdav", 0.05, 0.05, 0.05, linkage_outliers=[0.9, 0.4, 0.2])
     assert weakest_safe_position(settings, LIMIT) == 0
@@ -141,11 +124,6 @@ def test_the_nearest_miss_is_the_smallest_excess_over_all_limits(order):
 def test_a_risk_without_a_value_is_never_near():
     settings = line("mdav", NAN, NAN, 0.9)
     assert choose([settings], LIMIT, "brmae").nearest is settings[2]
-
-
-def test_a_loss_without_a_value_is_never_chosen_before_one_that_has_one():
-    lines = [[point("mdav", 1, 0.05, NAN)], [point("noise", 1, 0.05, 0.9)]]
-    assert choose(lines, LIMIT, "brmae").point.method == "noise"
 
 
 def test_a_loss_without_a_value_is_never_chosen_at_all():

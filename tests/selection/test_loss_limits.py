@@ -1,14 +1,11 @@
 """Limits on losses, suppressed cells in what is minimised, and what the demo's own release loses."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
 
 import sdckit as sdc
 from calls import called
-from command import run
 from sdckit.cli.demo import LIMITS, MINIMISE, PLAN
 from secret_bytes import entropy
 
@@ -106,35 +103,6 @@ def test_a_release_must_meet_limits_on_loss(gappy):
 def test_bad_limits_get_one_line(gappy, limits, message):
     with pytest.raises(ValueError, match=message):
         sdc.recommend(gappy, max_risk=RISKS, max_loss=limits)
-
-
-@pytest.mark.long
-def test_the_command_line_limits_losses(gappy, tmp_path):
-    gappy.fill_nan(None).write_csv(tmp_path / "data.csv")
-    words = [
-        "recommend",
-        "data.csv",
-        "--max-risk",
-        "linkage=0.5",
-        "--max-risk",
-        "linkage_sure=1",
-        "--grid",
-        "mdav.k=5,10",
-        "--grid",
-        "mdav.gaps=merge",
-        "-o",
-        "masked.csv",
-    ]
-    done = run(tmp_path, *words, "--max-loss", "suppressed=0.01", "--json")
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    assert answer["choice"]["limits"] == RISKS | {"suppressed": 0.01}
-    assert answer["choice"]["values"]["suppressed"] == 0
-    done = run(tmp_path, *words, "--overwrite", "--max-loss", "linkage=0.01")
-    assert (done.returncode, done.stderr) == (
-        2,
-        "error: 'linkage' is a risk; limit a loss, such as brmae, and limit the risk\n",
-    )
 
 
 # --- the bundled sample ---

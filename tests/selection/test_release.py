@@ -84,13 +84,6 @@ def test_every_kind_of_table_gets_its_own_kind_back(kind):
     assert release.evaluation["linkage"] == expected.evaluation["linkage"]
 
 
-def test_the_data_handed_in_are_left_alone():
-    data = frame().to_numpy()
-    before = data.copy()
-    choice_of(data).release(entropy=entropy(5))
-    assert np.array_equal(data, before)
-
-
 @pytest.mark.filterwarnings("ignore:not masked, every value")
 def test_roles_are_those_of_the_sweep(tmp_path):
     data = put_survey(tmp_path)
@@ -109,15 +102,6 @@ def test_roles_are_those_of_the_sweep(tmp_path):
     again = measured(data, release, choice, **roles)
     assert again["brmae"] == release.evaluation["brmae"]
     assert again["brmae"] != measured(data, release, choice, **roles | {"weights": None})["brmae"]
-
-
-@pytest.mark.long
-def test_weights_may_be_an_array_and_not_a_column():
-    weights = np.random.default_rng(3).uniform(1, 9, 60)
-    release = choice_of(frame(), "mdav", weights=weights).release()
-    other = choice_of(frame(), "mdav").release()
-    assert unshuffled(release).equals(unshuffled(other))
-    assert release.evaluation["brmae"] != other.evaluation["brmae"]
 
 
 def test_codes_of_missing_cells_stay_where_they_are():
@@ -233,22 +217,8 @@ def test_real_draws_that_miss_are_drawn_again():
     assert min(draws) == 1
 
 
-def test_the_same_seed_gives_the_same_release():
-    choice = choice_of(frame())
-    one, again, other = (choice.release(entropy=entropy(seed)).data for seed in (5, 5, 6))
-    assert one.equals(again)
-    assert not one.equals(other)
-
-
 def test_nothing_is_masked_where_no_setting_met():
     choice = choice_of(frame(), "noise", {"linkage": 0.0})
     assert not choice.met
     with pytest.raises(LimitsMissed, match=r"^no setting meets linkage of at most 0; the nearest miss is no"):
         choice.release(entropy=entropy(1))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("tries", [0, -1, 2.5, "many"])
-def test_tries_are_counted(tries):
-    with pytest.raises(ValueError, match=r"tries is .*; give a whole number of at least 1"):
-        choice_of(frame()).release(entropy=entropy(5), tries=tries)

@@ -72,32 +72,6 @@ def test_notes_of_the_masking_stand_beside_those_of_the_measures():
 # --- limits ---
 
 
-def test_a_random_method_is_drawn_until_it_meets_the_limits():
-    data = frame(40)
-    draws = [
-        sdc.release(data, "noise", percent=60, entropy=entropy(seed), metrics="dbrl") for seed in range(12)
-    ]
-    limit = float(np.quantile([draw.evaluation["dbrl"] for draw in draws], 0.3))
-    found = [
-        sdc.release(data, "noise", percent=60, entropy=entropy(seed), max_risk={"dbrl": limit})
-        for seed in range(6)
-    ]
-    assert all(release.evaluation["dbrl"] <= limit for release in found)
-    assert max(release.draws for release in found) > 1
-
-
-@pytest.mark.parametrize(
-    ("method", "parameters", "fact"),
-    [
-        ("noise", {"percent": 1}, r"noise \(percent=1\) missed linkage of at most 0.01 .*in all of 3 draws"),
-        ("mdav", {"k": 2}, r"mdav \(k=2\) missed linkage of at most 0.01 .*in the one table drawn"),
-    ],
-)
-def test_nothing_is_handed_out_that_misses_a_limit(method, parameters, fact):
-    with pytest.raises(sdc.LimitsMissed, match=f"^{fact}, so nothing is released; allow more risk"):
-        sdc.release(frame(), method, max_risk={"linkage": 0.01}, tries=3, entropy=entropy(1), **parameters)
-
-
 @pytest.mark.parametrize("limits", [{}, {"brmae": 0.1}, {"linkage": 2}, {"window": 0.1}])
 def test_limits_are_checked_first(limits):
     with pytest.raises((TypeError, ValueError), match="limit"):
@@ -241,13 +215,6 @@ def test_sweeps_and_searches_keep_their_warnings_and_report_progress(call):
     assert len(found.warnings) == 1
     assert seen
     assert all(0 <= share <= 1 for _, share in seen)
-
-
-def test_a_choice_reports_the_progress_of_its_release():
-    seen = []
-    choice = searched(key="person_id", workers=1)
-    choice.release(progress=lambda *step: seen.append(step))
-    assert seen
 
 
 def test_an_evaluation_reports_its_progress():

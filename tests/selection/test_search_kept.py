@@ -11,7 +11,7 @@ import pytest
 import command
 import sdckit as sdc
 from sdckit.selection import search as searches
-from sdckit.selection.runner import CELLS, README, SEARCH_PLAN, Checkpoint, SearchFolder
+from sdckit.selection.runner import CELLS, README, SEARCH, SEARCH_PLAN, Checkpoint, opened
 from sdckit.selection.search import Search
 from sdckit.selection.task import Task
 from sweeps import frame
@@ -210,7 +210,7 @@ def test_reading_changes_nothing_and_needs_no_lock(search, finished, copied):
     def state():
         return command.contents(folder), [path.stat().st_mtime_ns for path in (folder, *folder.iterdir())]
 
-    with SearchFolder(folder, search.task.identity, None, search.task.length):  # as a running search
+    with opened(SEARCH, folder, search.task.identity, None, search.task.length):  # as a running search
         before = state()
         assert search.kept(folder).choice == finished[1]
         assert state() == before
@@ -225,15 +225,6 @@ def test_nothing_is_measured_and_no_thread_started(search, finished, monkeypatch
 
 
 # --- refused ---
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"identity": {}}'])
-def test_a_damaged_plan_is_one_line(search, copied, content):
-    folder = copied()
-    (folder / SEARCH_PLAN).write_text(content)
-    with pytest.raises(ValueError, match=r"^'.*search.json' is damaged; choose another folder$"):
-        search.kept(folder)
-    assert (folder / SEARCH_PLAN).read_text() == content
 
 
 @pytest.mark.parametrize(

@@ -81,46 +81,8 @@ def test_other_limits_and_a_larger_plan_measure_what_is_new(tmp_path, measured):
     assert found == searched(max_risk={"linkage": 0.2}, plan=larger)
 
 
-@pytest.mark.long
-def test_a_torn_last_record_is_measured_again(tmp_path, measured):
-    expected = searched(folder=tmp_path / "x")
-    cells = tmp_path / "x" / CELLS
-    cells.write_bytes(cells.read_bytes()[:-3])
-    last = measured[-1]
-    measured.clear()
-    assert searched(folder=tmp_path / "x") == expected
-    assert measured == [last]
-
-
 def scenario(columns, limit=0.9):
     return {"intruders": {"press": {"known": columns, "max_risk": {"linkage": limit}}}}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"rng": 4}, "seed"),
-        ({"data": frame(61)}, "data"),
-        ({"minimise": "mae"}, "metrics"),
-        ({"max_risk": LIMITS | {"linkage_outliers": 0.9}}, "metrics"),
-        ({"missing": "pairwise"}, "missing"),
-        ({"decimals": 1}, "steps"),
-        ({"rules": ["a >= 0"]}, "rules"),
-        (scenario(["a"]), "scenarios"),
-    ],
-)
-def test_the_folder_of_another_search_is_refused_and_left_alone(tmp_path, measured, change, text):
-    searched(folder=tmp_path / "x")
-    before = command.contents(tmp_path)
-    measured.clear()
-    refusal = (
-        rf"holds another search \(different: ([a-z]+, )?{text}\); choose another folder or delete this one$"
-    )
-    with pytest.raises(ValueError, match=refusal):
-        searched(**{"folder": tmp_path / "x"} | change)
-    assert command.contents(tmp_path) == before
-    assert measured == []
 
 
 def test_scenarios_belong_to_the_search(tmp_path):

@@ -3,7 +3,6 @@
 import json
 import random
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import command
-from sdckit.selection.runner import CELLS, PLAN, SweepFolder
+from sdckit.selection.runner import CELLS, PLAN, SWEEP, opened
 from sdckit.selection.task import Task
 from stopping import MARK, assert_no_process_left, wait_until
 from sweeps import GRIDS, frame, swept
@@ -132,12 +131,6 @@ def test_without_a_seed_a_folder_makes_one_consistent_table(tmp_path):
     entropy = int(json.loads((tmp_path / "x" / PLAN).read_text())["entropy"])
     assert_frame_equal(swept(rng=entropy).table, whole.table, check_exact=True)
     assert not swept(rng=None, folder=tmp_path / "y").table.equals(whole.table)
-
-
-def test_the_folder_is_private(tmp_path):
-    swept(folder=tmp_path / "x")
-    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "x").iterdir()} == {0o600}
 
 
 # --- killed, interrupted, continued ---
@@ -308,6 +301,6 @@ def test_a_second_sweep_in_the_same_folder_is_refused_while_the_first_runs(tmp_p
     swept(folder=folder)
     identity = json.loads((folder / PLAN).read_text())["identity"]
     refused = pytest.raises(FileExistsError, match=r"^another sweep is running in folder '.*x'; wait for it")
-    with SweepFolder(folder, identity, 3, 1), refused:
+    with opened(SWEEP, folder, identity, 3, 1), refused:
         swept(folder=folder)
     assert swept(folder=folder).table.height

@@ -6,7 +6,6 @@ import sys
 import time
 import warnings
 from collections import deque
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -92,33 +91,25 @@ def test_threads_give_the_same_table_bit_for_bit(monkeypatch, n, workers):
     assert_frame_equal(found.table, expected.table, check_exact=True)
 
 
-@pytest.mark.parametrize(("seconds", "found"), [(2.99, None), (3.0, "started")])
-def test_another_process_is_started_for_three_seconds_of_work(monkeypatch, seconds, found):
-    monkeypatch.setattr(runner, "WARM_UP", 0.0)
-    monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=0.0))
-    monkeypatch.setattr(runner, "time", SimpleNamespace(process_time=lambda: seconds))
-    monkeypatch.setattr(runner, "Worker", lambda *_: nullcontext("started"))
-    half = Runner(None, (), 0, None, deque(range(10)), np.empty(0), begun=0.0, done=10)
-    assert half.obtain_worker() == found
+def half_done(**begun):
+    return Runner(None, (), 0, None, deque(range(10)), np.empty(0), None, done=10, **begun)
 
 
-@pytest.mark.parametrize(("count", "started"), [(5, "started"), (4, None)])
-def test_a_process_waits_for_kernels_and_must_be_worth_as_much_time(monkeypatch, count, started):
-    """Runs take two seconds each, three seconds are enough of them, and kernels took six."""
-    compiled = iter([1.0, 1.0, 3.0, 3.0, 6.0, 6.0, 6.0, 6.0])  # two at each look, the last for the decision
+def test_another_process_is_started_for_three_seconds_of_work(monkeypatch):
+    monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=0.0, depth=0))
+    for seconds, pays in ((2.99, False), (3.0, True)):
+        monkeypatch.setattr(runner, "time", SimpleNamespace(process_time=lambda now=seconds: now))
+        assert half_done(begun=0.0).processes_pay() == pays
 
-    class Clock:
-        @property
-        def seconds(self):
-            return next(compiled)
 
-    monkeypatch.setattr(runner, "CLOCK", Clock())
-    monkeypatch.setattr(runner, "WARM_UP", 0.0)
-    monkeypatch.setattr(Runner, "seconds_per_run", lambda _: 2.0)
-    monkeypatch.setattr(runner, "Worker", lambda *_: nullcontext("started"))
-    runs = deque(range(count))
-    assert Runner(None, (), 0, None, runs, np.empty(0), begun=0.0, compiled=0.0).obtain_worker() == started
-    assert list(compiled) == []
+def test_a_process_must_save_as_much_time_as_kernels_took(monkeypatch):
+    """Three seconds of work are enough without compiled kernels; they took six, which work is not."""
+    for seconds, pays in ((14.99, False), (15.0, True)):
+        monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=6.0, depth=0))
+        monkeypatch.setattr(runner, "time", SimpleNamespace(process_time=lambda now=seconds: now))
+        assert half_done(begun=0.0, compiled=0.0).processes_pay() == pays
+        monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=6.0, depth=1))
+        assert not half_done(begun=0.0, compiled=0.0).processes_pay()  # it would compile the same kernel
 
 
 def test_short_work_starts_no_process(monkeypatch):

@@ -198,19 +198,6 @@ def test_common_draws_are_the_same_draws_scaled():
     assert not np.allclose(common["percent=10", 1], common["percent=10", 2], rtol=0.5)
 
 
-def test_with_common_draws_loss_grows_along_the_grid():
-    plan = {"noise": {"percent": range(1, 40)}}
-    metrics = ["mae", "mse", "il1", "il1s"]
-    common = swept(frame(), plan, metrics=metrics, replications=2).table
-    for (_, _), curve in common.group_by("metric", "replication"):
-        assert (np.diff(curve.sort("setting")["value"]) > 0).all()
-    fresh = swept(frame(), plan, metrics=metrics, replications=2, draws="fresh").table
-    assert any(
-        (np.diff(curve.sort("setting")["value"]) < 0).any()
-        for _, curve in fresh.group_by("metric", "replication")
-    )
-
-
 def test_replications_differ_and_more_of_them_change_none():
     few, many = swept(frame(), replications=2).table, swept(frame(), replications=4).table
     assert_frame_equal(many.filter(pl.col("replication") <= 2), few, check_exact=True)
@@ -298,20 +285,6 @@ def test_plot_shows_settings_that_are_no_numbers_side_by_side():
     chart = swept(frame(), plan, metrics=["brmae"]).plot().to_dict()
     assert len(chart["concat"]) == 1
     assert len(next(iter(chart["datasets"].values()))) == 2
-
-
-@pytest.mark.parametrize("name", ["sweep.csv", "sweep.parquet", "sweep.tsv"])
-def test_written_tables_come_back_bit_for_bit(found, tmp_path, name):
-    path = tmp_path / name
-    found.to_csv(path)
-    if path.suffix == ".parquet":
-        again = pl.read_parquet(path)
-    else:
-        again = pl.read_csv(path, separator="\t" if path.suffix == ".tsv" else ",", schema=found.table.schema)
-    assert_frame_equal(again, found.table, check_exact=True)
-    with pytest.raises(FileExistsError, match="exists already; choose another name or overwrite"):
-        found.to_csv(path)
-    found.to_csv(path, overwrite=True)
 
 
 def test_notes_name_what_the_numbers_leave_out():

@@ -16,7 +16,6 @@ from sdckit.paper import risks, study
 from sdckit.paper.correlations import summarise_replications
 from sdckit.paper.design import SEED
 from sdckit.paper.figures import all_figures
-from sdckit.paper.risks import LIMITS, safe_rows, safety_sentences
 from sdckit.paper.verdicts import compare_with_sdcmicro, judge_claims, permutation_table
 from sdckit.progress import each, track
 from sdckit.report import charts
@@ -82,7 +81,6 @@ class Results:
             "replications": summarise_replications(self.study.correlations),
             "levels": self.study.levels,
             "risks": self.risks.measured,
-            "safe-settings": self.risks.safe,
             **{figure.name: figure.table for figure in self.figures},
         }
 
@@ -138,9 +136,6 @@ def _render_page(found: Results, pictures: dict[str, str]) -> str:
         risk=[figure for figure in found.figures if figure.risk],
         attacked=found.risks.measured.height,
         attacks=found.risks.replications,
-        limits=LIMITS,
-        safe={name: safe_rows(found.risks, name) for name in found.study.datasets},
-        sentences={name: safety_sentences(found.risks, name) for name in found.study.datasets},
         pictures=pictures,
         verdicts=found.verdicts.rows(named=True),
         compared=compared.rows(named=True),
@@ -165,7 +160,6 @@ def summary_lines(found: Results, folder: Path, seconds: float) -> list[str]:
         for row in compared.filter(~pl.col("met")).iter_rows(named=True):
             case = f"{row['dataset']}, {row['method']}, {row['metric']} with {row['reference']}"
             lines.append(f"  not {case}: {row['explanation']}")
-    lines += [safety_sentences(found.risks, dataset)[0] for dataset in found.study.datasets]
     lines.append(f"Tables, figures and their numbers: {folder / 'index.html'}")
     return lines
 

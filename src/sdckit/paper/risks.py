@@ -8,29 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.core.text import as_sentence, listed
 from sdckit.metrics import METRICS as METRIC_RECORDS
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.design import HEADINGS, KEYS, SEED, STUDY_METHODS, measure_files, name_of, setting_label
+from sdckit.paper.design import KEYS, SEED, STUDY_METHODS, measure_files
 from sdckit.progress import track
 from sdckit.report.risk_map import nondominated_rows
 from sdckit.risk import attacks as linkage_attacks
 from sdckit.selection.plan import settings_of
-from sdckit.selection.points import Point, curves_of, weakest_safe_position
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from sdckit.metrics.original import Original
-    from sdckit.selection.points import Curve
 
 
 ATTACKS = tuple(name for name in linkage_attacks.ATTACKS if name in METRIC_RECORDS)
 RISKS = ("linkage", "linkage_outliers")  # by the attacks of the literature, as the study has always measured
 NEAREST = {risk: f"{risk}:attacks=nearest" for risk in RISKS}
 METRICS = (*BOUNDED, *RISKS, *ATTACKS)
-LIMITS = (0.3, 0.1, 0.05, 0.02)
 ONE_FOR = 10  # one replication is attacked for each ten of the study
 MOST = 3  # largest number of replications that are attacked
 FEW = 3  # every third setting is attacked if the study has fewer than ten replications
@@ -60,37 +56,6 @@ class Risks:
             frontier = nondominated_rows(part, ["brmae", "linkage"]).alias("frontier")
             found.append(part.with_columns(worst_attack(part).alias("worst"), frontier))
         return pl.concat(found)
-
-    @cached_property
-    def safe(self) -> pl.DataFrame:
-        """Table of the weakest safe setting of each method under each limit on linkage; null if none is."""
-        found = []
-        for (dataset, method), part in self.points.group_by(["dataset", "method"], maintain_order=True):
-            curve = curve_of_method(part)
-            for limit in LIMITS:
-                position = weakest_safe_position(curve, {"linkage": limit})
-                row: dict[str, Any] = {"dataset": dataset, "limit": limit, "method": method, "safe": "none"}
-                if position is not None:
-                    point = curve[position]
-                    setting = float(point.setting.options[STUDY_METHODS[str(method)].varied])
-                    row |= {"safe": setting_label(str(method), setting), "setting": setting}
-                    row |= {name: point.values[name] for name in (*BOUNDED, *RISKS)}
-                found.append(row)
-        return pl.DataFrame(found, schema=SAFE)
-
-    def safe_by_loss(self, dataset: str, limit: float) -> list[dict[str, Any]]:
-        """Return the weakest safe settings of all methods under a limit, the least brMAE first."""
-        rows = self.safe.filter(pl.col("setting").is_not_null(), dataset=dataset, limit=limit)
-        return rows.sort("brmae", maintain_order=True).to_dicts()
-
-
-SAFE = {
-    "dataset": pl.String,
-    "limit": pl.Float64,
-    "method": pl.String,
-    "safe": pl.String,
-    **dict.fromkeys(["setting", *BOUNDED, *RISKS], pl.Float64),
-}
 
 
 def run_attacks(
@@ -153,87 +118,3 @@ def worst_attack(points: pl.DataFrame) -> pl.Series:
     values = points.select(pl.col(ATTACKS).fill_null(-1.0))
     positions = values.select(pl.concat_list(ATTACKS).list.arg_max()).to_series()
     return pl.Series([ATTACKS[position] for position in positions])
-
-
-def curve_of_method(points: pl.DataFrame) -> Curve:
-    """Return the measured settings of one method on one data set, from the weakest to the strongest."""
-    study_method = STUDY_METHODS[points["method"][0]]
-    settings = settings_of({study_method.method: {study_method.varied: points["setting"].to_list()}})
-    values = points.select(*BOUNDED, *RISKS).rows(named=True)
-    (curve,) = curves_of([Point(*measured) for measured in zip(settings, values, strict=True)])
-    return curve
-
-
-SHOWN_LIMIT = 0.1  # limit of linkage at which the risk of outliers is reported
-
-
-def safe_rows(risks: Risks, dataset: str) -> list[dict[str, Any]]:
-    """Return one row per method: its name and its weakest safe setting under each limit; marks the best."""
-    best = {limit: risks.safe_by_loss(dataset, limit)[:1] for limit in LIMITS}
-    table = risks.safe.filter(dataset=dataset)
-    return [
-        {
-            "method": HEADINGS[method],
-            "cells": [
-                row | {"best": [row["method"]] == [winner["method"] for winner in best[row["limit"]]]}
-                for row in table.filter(method=method).iter_rows(named=True)
-            ],
-        }
-        for method in table["method"].unique(maintain_order=True)
-    ]
-
-
-def safety_sentences(risks: Risks, dataset: str) -> list[str]:
-    """Return sentences on the least loss under each limit, the next best methods, and the outliers."""
-    found = {limit: risks.safe_by_loss(dataset, limit) for limit in LIMITS}
-    return [
-        _best_sentence(found, dataset),
-        *_other_sentences(risks, found, dataset),
-        *_outlier_sentences(found[SHOWN_LIMIT]),
-    ]
-
-
-def _best_sentence(found: dict[float, list[dict[str, Any]]], dataset: str) -> str:
-    """Return a sentence on the method with the least loss under each limit on linkage."""
-    best: dict[str, list[str]] = {}
-    for limit, safe in found.items():
-        if safe:
-            case = f"{limit:g} ({safe[0]['safe']}, brMAE {safe[0]['brmae']:.3f})"
-            best.setdefault(HEADINGS[safe[0]["method"]], []).append(case)
-    parts = [f"{method} at {listed(cases)}" for method, cases in best.items()]
-    none = [f"{limit:g}" for limit, safe in found.items() if not safe]
-    if none:
-        parts.append(f"no setting tried is safe at {listed(none)}")
-    return f"Least loss on {name_of(dataset)} under limits of linkage: {'; '.join(parts)}."
-
-
-def _other_sentences(risks: Risks, found: dict[float, list[dict[str, Any]]], dataset: str) -> list[str]:
-    """Return a sentence on the loss of the next best methods, and on methods that are never safe."""
-    ratios = [safe[1]["brmae"] / safe[0]["brmae"] for safe in found.values() if len(safe) > 1]
-    methods = risks.safe.filter(dataset=dataset)["method"].unique(maintain_order=True).to_list()
-    ever = {row["method"] for safe in found.values() for row in safe}
-    never = [name for name in methods if name not in ever]
-    parts = []
-    if ratios:
-        times = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
-        parts.append(f"the next best method loses {' to '.join(dict.fromkeys(times))} times as much")
-    if never:
-        parts.append(f"safe at none of the limits: {listed([HEADINGS[name] for name in never])}")
-    return [as_sentence("; ".join(parts))] if parts else []
-
-
-def _outlier_sentences(safe: list[dict[str, Any]]) -> list[str]:
-    """Return a sentence on the share of outliers still found where linkage is safe at 0.1."""
-    if not safe:
-        return []
-    found = [round(row["linkage_outliers"], 2) for row in safe]
-    methods = {
-        share: [HEADINGS[r["method"]] for r, f in zip(safe, found, strict=True) if f == share]
-        for share in found
-    }
-    most, least = max(found), min(found)
-    text = (
-        f"Where linkage is safe at {SHOWN_LIMIT:g}, {100 * most:.0f} of 100 outliers are still found under "
-        f"{listed(methods[most])}"
-    )
-    return [f"{text}, {100 * least:.0f} under {listed(methods[least])}." if least < most else f"{text}."]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -231,9 +230,6 @@ RUN = 0.005  # allowed difference of single runs of MDAV, for single precision a
 RANGE = 0.005  # allowed excess over the extremes of 30 replications, which another 30 would exceed as well
 MEDIAN = 0.003  # allowed difference of medians
 BETWEEN = 0.02  # allowed difference of two random runs
-CHANCE = 2.0  # standard errors up to which a difference is put down to chance
-THEIR_REPLICATIONS = 30
-GRID = 30  # points of MDAV's grid
 
 TIES = "first"  # the rule of R's figures
 KEY = ["dataset", "method", "metric", "reference"]
@@ -300,53 +296,16 @@ def _judge_row(row: Row) -> Row:
         return row | {"difference": None, "rule": "", "met": False, "explanation": reason}
     if row["reference"] != "parameter":
         rule = f"replication 1 and our median within {BETWEEN} of R's one run"
-        met, explain = max(abs(first - run), abs(median - run)) <= BETWEEN, _explain_range
+        met = max(abs(first - run), abs(median - run)) <= BETWEEN
     elif row["r_median"] is None:
         rule = f"within {RUN} of R's run"
-        met, explain = abs(first - run) <= RUN, _explain_exchanges
+        met = abs(first - run) <= RUN
     else:
         rule = f"replication 1 within R's range widened by {RANGE}, medians within {MEDIAN}"
-        met = _first_run_in_range(row) and abs(median - row["r_median"]) <= MEDIAN
-        explain = _explain_replications
-    verdict = {"rule": rule, "met": met, "explanation": "" if met else explain(row)}
-    return row | {"difference": first - run} | verdict
-
-
-def _explain_exchanges(row: Row) -> str:
-    """Return how many exchanges of grid points a difference of single runs is worth, and its cause."""
-    exchange = 12 / (GRID**3 - GRID)  # change of Spearman's r if two neighbours swap
-    exchanges = abs(row["single"] - row["r_single"]) / exchange
-    return f"worth about {exchanges:.0f} exchanges of neighbouring grid points: {_known_cause(row)}"
-
-
-def _first_run_in_range(row: Row) -> bool:
-    """Return True if our first replication lies in R's range of replications, widened by 0.005."""
-    return bool(row["r_min"] - RANGE <= row["single"] <= row["r_max"] + RANGE)
-
-
-def _explain_replications(row: Row) -> str:
-    """Return as text by how many standard errors our median differs from that of R's runs, and why."""
-    gap = row["median"] - row["r_median"]
-    spread = (row["r_q75"] - row["r_q25"]) / 1.349  # of R's runs
-    # Standard error of our median less that of R's runs.
-    error = float(math.sqrt(math.pi / 2 * (1 / row["replications"] + 1 / THEIR_REPLICATIONS)) * spread)
-    text = (
-        f"medians differ by {gap:+.4f}, {abs(gap) / error:.1f} standard errors of the medians of "
-        f"{row['replications']} and {THEIR_REPLICATIONS} replications"
-    )
-    if not _first_run_in_range(row):
-        text += f"; replication 1 lies outside R's {row['r_min']:.3f} to {row['r_max']:.3f}"
-    return f"{text}: within chance" if abs(gap) <= CHANCE * error else f"{text}: {_known_cause(row)}"
-
-
-def _explain_range(row: Row) -> str:
-    """Return where R's single run lies beside the range of our replications, as text, and the cause."""
-    low, high, theirs = row["min"], row["max"], row["r_single"]
-    text = f"our {row['replications']} replications reach from {low:.3f} to {high:.3f}"
-    if low <= theirs <= high:
-        return f"{text}, and R's one run lies among them: one draw against another"
-    side = "above" if theirs > high else "below"
-    return f"{text}, R's one run lies {max(low - theirs, theirs - high):.3f} {side}: {_known_cause(row)}"
+        met = row["r_min"] - RANGE <= first <= row["r_max"] + RANGE
+        met = met and abs(median - row["r_median"]) <= MEDIAN
+    explanation = "" if met else _known_cause(row)
+    return row | {"difference": first - run, "rule": rule, "met": met, "explanation": explanation}
 
 
 def _known_cause(row: Row) -> str:
@@ -381,6 +340,8 @@ LABELS = {name: study_method.short for name, study_method in STUDY_METHODS.items
     name: label(name) for name in BOUNDED + UNBOUNDED
 }
 Medians = dict[str, float]  # of each metric's correlation with the grid, best first
+if TYPE_CHECKING:
+    Judge = Callable[[Medians], tuple[str, float]]  # what is said of a method, and an outcome
 
 
 class Finding(NamedTuple):
@@ -523,32 +484,22 @@ def _medians_by_method(frame: pl.DataFrame, methods: tuple[str, ...]) -> list[tu
     return found
 
 
-def _clauses_by_dataset(cells: list[tuple[str, str, Medians]], describe: Callable[[Medians], str]) -> str:
-    """Return text with one clause per data set: each method's name and the description of its medians."""
+def _clauses_by_dataset(cells: list[tuple[str, str, Medians]], judge: Judge) -> str:
+    """Return text with one clause per data set: each method's name and what is said of its medians."""
     clauses = []
     for dataset, group in groupby(cells, key=lambda cell: cell[0]):
-        parts = [f"{LABELS[method]} {describe(medians)}" for _, method, medians in group]
+        parts = [f"{LABELS[method]} {judge(medians)[0]}" for _, method, medians in group]
         clauses.append(f"{dataset}: {', '.join(parts)}")
     return "; ".join(clauses)
 
 
-def _judge_each_method(
-    evidence: Evidence,
-    methods: tuple[str, ...],
-    lead: str,
-    describe: Callable[[Medians], str],
-    judge: Callable[[Medians], float],
-) -> Finding:
+def _judge_each_method(evidence: Evidence, methods: tuple[str, ...], lead: str, judge: Judge) -> Finding:
     """Judge each method on each data set; swapping without tails is reported but not counted."""
     cells = _medians_by_method(evidence.grid, methods)
-    extra = (
-        _clauses_by_dataset(_medians_by_method(evidence.grid, (UNTAILED,)), describe)
-        if "rank_swap" in methods
-        else ""
-    )
-    text = f"{lead}{_clauses_by_dataset(cells, describe)}" if cells else "no such files"
-    text += f". Not counted: {extra}" if extra else ""
-    return Finding(text, [judge(medians) for _, _, medians in cells])
+    untailed = _medians_by_method(evidence.grid, (UNTAILED,)) if "rank_swap" in methods else []
+    text = f"{lead}{_clauses_by_dataset(cells, judge)}" if cells else "no such files"
+    text += f". Not counted: {_clauses_by_dataset(untailed, judge)}" if untailed else ""
+    return Finding(text, [judge(medians)[1] for _, _, medians in cells])
 
 
 def _lowest_text(frame: pl.DataFrame) -> str:
@@ -580,60 +531,42 @@ def _judge_at_least(frame: pl.DataFrame, limit: float) -> Finding:
 def _judge_il1_weakest(evidence: Evidence) -> Finding:
     """Judge the claim that IL1 follows the parameter grid least of all metrics."""
 
-    def describe(medians: Medians) -> str:
-        """Return the metric with the lowest median correlation as text."""
+    def judge(medians: Medians) -> tuple[str, float]:
+        """Return the metric with the lowest median correlation as text, and 1 if it is IL1."""
         last = list(medians)[-1]
-        return f"{LABELS[last]} ({medians[last]:.3f})"
+        return f"{LABELS[last]} ({medians[last]:.3f})", float(last == "il1")
 
-    return _judge_each_method(
-        evidence, RANDOM_METHODS, "weakest on ", describe, lambda medians: float(list(medians)[-1] == "il1")
-    )
-
-
-def _margin(medians: Medians, favoured: tuple[str, ...]) -> float:
-    """Return the lowest correlation of the favoured metrics minus the highest of the others."""
-    ours = [median for metric, median in medians.items() if metric in favoured]
-    others = [median for metric, median in medians.items() if metric not in favoured]
-    return min(ours, default=-1.0) - max(others, default=-1.0)
+    return _judge_each_method(evidence, RANDOM_METHODS, "weakest on ", judge)
 
 
 def _judge_lead(evidence: Evidence, methods: tuple[str, ...], favoured: tuple[str, ...]) -> Finding:
     """Judge the claim that the favoured metrics follow the parameter grid best under these methods."""
     names = " and ".join(LABELS[metric] for metric in favoured)
 
-    def describe(medians: Medians) -> str:
-        """Return the lead of the favoured metrics as text."""
-        margin = _margin(medians, favoured)
-        return f"{margin:+.5f}{' (a near tie)' if abs(margin) < NEAR_TIE else ''}"
+    def judge(medians: Medians) -> tuple[str, float]:
+        """Return the lead of the favoured metrics as text, and 1 if they lead; 1/2 for a near tie."""
+        ours = [median for metric, median in medians.items() if metric in favoured]
+        others = [median for metric, median in medians.items() if metric not in favoured]
+        margin = min(ours, default=-1.0) - max(others, default=-1.0)
+        if abs(margin) < NEAR_TIE:
+            return f"{margin:+.5f} (a near tie)", 0.5
+        return f"{margin:+.5f}", float(margin > 0)
 
-    def judge(medians: Medians) -> float:
-        """Return 1 if the favoured metrics lead, 0 if not, 1/2 for a near tie."""
-        margin = _margin(medians, favoured)
-        return 0.5 if abs(margin) < NEAR_TIE else float(margin > 0)
-
-    return _judge_each_method(
-        evidence, methods, f"lead of {names} over the best other metric, on ", describe, judge
-    )
+    return _judge_each_method(evidence, methods, f"lead of {names} over the best other metric, on ", judge)
 
 
 def _judge_small_differences(evidence: Evidence) -> Finding:
     """Judge the claim that the metrics differ little in how well they follow the parameter grid."""
 
-    def spread(medians: Medians) -> float:
-        """Return the highest minus the lowest median correlation."""
-        return max(medians.values()) - min(medians.values())
-
-    def describe(medians: Medians) -> str:
-        """Return the spread of the median correlations and its two metrics as text."""
+    def judge(medians: Medians) -> tuple[str, float]:
+        """Return the spread of the median correlations and its two metrics as text, and 1 if it is small."""
         names = list(medians)
-        ends = f"{LABELS[names[0]]} {medians[names[0]]:.4f} to {LABELS[names[-1]]} {medians[names[-1]]:.4f}"
-        return f"{spread(medians):.3f} ({ends})"
+        best, weakest = names[0], names[-1]
+        spread = medians[best] - medians[weakest]
+        ends = f"{LABELS[best]} {medians[best]:.4f} to {LABELS[weakest]} {medians[weakest]:.4f}"
+        return f"{spread:.3f} ({ends})", float(spread <= SMALL)
 
-    def judge(medians: Medians) -> float:
-        """Return 1 if the spread is at most 0.05, else 0."""
-        return float(spread(medians) <= SMALL)
-
-    return _judge_each_method(evidence, RANDOM_METHODS, "best minus weakest, on ", describe, judge)
+    return _judge_each_method(evidence, RANDOM_METHODS, "best minus weakest, on ", judge)
 
 
 def _judge_similarity(evidence: Evidence) -> Finding:

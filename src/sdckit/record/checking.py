@@ -201,22 +201,12 @@ def check_file(store: Store, masked: Path) -> tuple[Entry, list[Limit]]:
 def release_rows(store: Store) -> list[dict[str, Any]]:
     """Return a row for each release: ID, time, file, records, method and limits; damaged ones at the end."""
     entries, broken = store.entries()
-    rows = [_release_row(entry) for entry in entries]
-    return rows + [dict.fromkeys(_FIELDS, "") | {"id": one, "limits": "record is damaged"} for one in broken]
-
-
-_FIELDS = ("id", "time", "file", "records", "masking", "limits")
-
-
-def _release_row(entry: Entry) -> dict[str, Any]:
-    """Return the row of one release."""
-    limits = limits_of_entry(entry)
-    missed = [str(one) for one in limits if not one.met]
-    return {
-        "id": entry.id,
-        "time": entry.time,
-        "file": entry.output["name"],
-        "records": entry.output["rows"],
-        "masking": method_text(entry.method, entry.parameters),
-        "limits": "; ".join(missed) if missed else "met" if limits else "none",
-    }
+    rows = []
+    for entry in entries:
+        limits = limits_of_entry(entry)
+        missed = [str(one) for one in limits if not one.met]
+        row = {"id": entry.id, "time": entry.time, "file": entry.output["name"]}
+        row |= {"records": entry.output["rows"], "masking": method_text(entry.method, entry.parameters)}
+        rows.append(row | {"limits": "; ".join(missed) if missed else "met" if limits else "none"})
+    empty = dict.fromkeys(("id", "time", "file", "records", "masking", "limits"), "")
+    return rows + [empty | {"id": one, "limits": "record is damaged"} for one in broken]

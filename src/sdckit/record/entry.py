@@ -7,6 +7,7 @@ import json
 import math
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -37,22 +38,11 @@ PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "polars", "randomgen", "pyrea
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, of this package, and of those that its results depend on."""
-    return {"sdckit": VERSION, "python": platform.python_version()} | {
-        name: _version(name) for name in PACKAGES
-    }
-
-
-def _version(package: str) -> str:
-    """Return the version of an installed package, "none" if it is not installed."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "none"
-
-
-def kernels() -> str:
-    """Return the digest of the sources of all kernels."""
-    return digest_of_kernels()
+    found = {"sdckit": VERSION, "python": platform.python_version()} | dict.fromkeys(PACKAGES, "none")
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def cpu_features() -> list[str]:
@@ -71,7 +61,7 @@ def differences(entry: Entry) -> list[str]:
         for name in sorted({*now, *entry.versions})
         if now.get(name) != entry.versions.get(name)
     ]
-    if kernels() != entry.kernels:
+    if digest_of_kernels() != entry.kernels:
         changed.append("other sources of kernels")
     features = set(cpu_features()) ^ set(entry.cpu)
     if features:

@@ -531,49 +531,43 @@ class _EarlierFile:
     """Masked values of an earlier release beside the records of the new one, and what it discloses."""
 
     id: str
-    rows: Ints
     masked: Floats
     disclosure: Disclosure
 
     @classmethod
     def read(cls, store: Store, overlap: Overlap, pair: Pair) -> _EarlierFile | None:
         """Read a published file for the records that it shares; None if no column is shared."""
-        entry = overlap.entry
+        entry, values = overlap.entry, pair.masked.copy(order="F")  # where nothing is known, nothing is new
         try:
-            columns, masked = _published_values(store, entry, pair.columns)
+            published = _published_frame(store, entry)
         except (DamagedRecord, OSError) as error:
             raise DamagedRecord(
                 f"the new release cannot be judged together with release {entry.id}: {error}"
             ) from error
-        if not columns:
+        shared = [name for name in pair.columns if name in published.columns and name not in _fresh(entry)]
+        shared = [name for name in shared if published[name].dtype.is_numeric()]
+        if not shared:
             return None
-        values = pair.masked.copy(
-            order="F"
-        )  # where nothing is known from the earlier release, nothing is new
-        theirs = masked[overlap.earlier]
-        for j, name in enumerate(columns):
-            place, seen = pair.columns.index(name), ~np.isnan(theirs[:, j])
-            values[overlap.rows[seen], place] = theirs[seen, j]
+        for name in shared:
+            theirs = numbers_in(published[name], entry.na)[overlap.earlier]
+            seen = ~np.isnan(theirs)
+            values[overlap.rows[seen], pair.columns.index(name)] = theirs[seen]
         same = overlap.complete and entry.variables == pair.columns
         same = same and tuple(entry.roles["by"]) == pair.original.roles.by
         known = disclosure_of(entry) if same else UNKNOWN
-        return cls(entry.id, overlap.rows, values, known)
+        return cls(entry.id, values, known)
 
 
-def _published_values(store: Store, entry: Entry, columns: Sequence[str]) -> tuple[list[str], Floats]:
-    """Return those of the columns that an earlier release holds, masked or not, and its values of them.
-
-    The values are in the order of its original.
-    """
+def _published_frame(store: Store, entry: Entry) -> pl.DataFrame:
+    """Return the file of an earlier release with its rows in the order of its original."""
     source = files.read(store.published(entry), entry.read_dialect()).frame
-    fresh = {entry.roles["unit"], entry.groups, entry.numbered}  # numbers of their own
-    shared = [name for name in columns if name in source.columns and name not in fresh]
-    shared = [name for name in shared if source[name].dtype.is_numeric()]
     rows = read_table(store.crosswalk(entry))[crosswalk.ORIGINAL].to_numpy() - 1
-    values = np.full((len(rows), len(shared)), np.nan)
-    for j, name in enumerate(shared):
-        values[rows, j] = numbers_in(source[name], entry.na)
-    return shared, values
+    return source[np.argsort(rows)]
+
+
+def _fresh(entry: Entry) -> frozenset[str | None]:
+    """Return the columns of a release that have numbers of their own."""
+    return frozenset({entry.roles["unit"], entry.groups, entry.numbered})
 
 
 def numbers_in(column: pl.Series, na: Sequence[float]) -> Floats:
@@ -719,12 +713,9 @@ class _OneFile:
 
 def _old_file(store: Store, entry: Entry) -> _OneFile:
     """Read an earlier release from the private record; records of version 0.1 have no original values."""
-    frame = files.read(store.published(entry), entry.read_dialect()).frame
-    rows = read_table(store.crosswalk(entry))[crosswalk.ORIGINAL].to_numpy() - 1
     path = store.originals(entry)
     originals = None if path is None else read_table(path)
-    fresh = frozenset({entry.roles["unit"], entry.groups, entry.numbered})
-    return _OneFile(frame[np.argsort(rows)], entry.variables, fresh, entry.na, originals)
+    return _OneFile(_published_frame(store, entry), entry.variables, _fresh(entry), entry.na, originals)
 
 
 def _new_file(plan: ReleasePlan, original: Original, made: Release[Any]) -> _OneFile:

@@ -19,11 +19,12 @@ from sdckit.io.atomic import AnyPath, check_target
 from sdckit.io.csv_table import warn_of_formulas
 from sdckit.io.files import cast_empty_columns
 from sdckit.io.formats import CSV_SUFFIXES, DEFAULT, Dialect, suffix_of
+from sdckit.kernels.jit import digest_of_kernels
 from sdckit.masking import Masking
 from sdckit.metrics.pair import pair_by_row
 from sdckit.record import entry as entries
 from sdckit.record import ledger
-from sdckit.record.entry import cpu_features, digest_of_table, kernels, versions
+from sdckit.record.entry import cpu_features, digest_of_table, versions
 from sdckit.record.ledger import fingerprint_table, original_values
 from sdckit.record.store import (
     CROSSWALK,
@@ -31,11 +32,9 @@ from sdckit.record.store import (
     ORIGINALS,
     PUBLISHED,
     Store,
-    copy_private,
     digest_of_file,
     require_apart,
     utc_now,
-    write_private,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from sdckit.evaluation.result import Evaluation
     from sdckit.io.files import Source
     from sdckit.metrics.original import Original
-    from sdckit.metrics.pair import Pair
     from sdckit.selection.release import MadeFrom, Measure, Release
 
 
@@ -184,29 +182,12 @@ def _record(
     """Write the private record of the release whose file is `draft`; return its ID."""
     plan, original, _ = _known(release)
     roles, table, store = original.roles, original.table, origin.store
-    digests: dict[str, str] = {}
+    suffix = suffix_of(file.path)
 
-    def writer(name: str, made: pl.DataFrame) -> Callable[[Path], None]:
-        """Return a function that writes a table as Parquet and keeps its digest."""
-
-        def write(path: Path) -> None:
-            """Write the table."""
-            buffer = io.BytesIO()
-            made.write_parquet(buffer)
-            write_private(path, buffer.getvalue())
-            digests[name] = digest_of_file(path)
-
-        return write
-
-    def copy(path: Path) -> None:
-        """Copy the published file."""
-        digests[PUBLISHED] = copy_private(draft, path)
-
-    def entry(name: str) -> entries.Entry:
+    def entry(name: str, digests: dict[str, str]) -> entries.Entry:
         """Return the entry of the release under an ID, once the other files of its record are written."""
         cells = digest_of_table(table) if origin.sha256 is None and table is not None else None
-        suffix = suffix_of(file.path)
-        output = {"name": file.path.name, "suffix": suffix, "sha256": digests[PUBLISHED]}
+        output = {"name": file.path.name, "suffix": suffix, "sha256": digests[PUBLISHED + suffix]}
         return entries.Entry(
             id=name,
             time=utc_now(),
@@ -228,7 +209,7 @@ def _record(
             measured=measured_figures(release.evaluation) + [joint.to_dict() for joint in earlier.joints],
             paired=release.disclosure.paired,
             versions=versions(),
-            kernels=kernels(),
+            kernels=digest_of_kernels(),
             cpu=cpu_features(),
             crosswalk={"sha256": digests[CROSSWALK]},
             fingerprints={"sha256": digests[FINGERPRINTS]},
@@ -242,9 +223,12 @@ def _record(
         FINGERPRINTS: fingerprint_table(original, store.secret()),
         ORIGINALS: original_values(original),
     }
-    writers: dict[str, Callable[[Path], None]] = {PUBLISHED + suffix_of(file.path): copy}
-    writers |= {name: writer(name, made) for name, made in tables.items()}
-    return store.add(digest_of_file(draft), writers, entry).id
+    contents: dict[str, bytes | Path] = {PUBLISHED + suffix: draft}
+    for name, made in tables.items():
+        buffer = io.BytesIO()
+        made.write_parquet(buffer)
+        contents[name] = buffer.getvalue()
+    return store.add(digest_of_file(draft), contents, entry).id
 
 
 def measured_figures(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -274,7 +258,10 @@ def publish_release(
 ) -> str:
     """Write a release and its private record; return the ID of the record. See `Release.publish`."""
     plan, original, pair = _known(release)
-    _require_unchanged(release.data, pair)
+    rows = None if pair.places is None else np.argsort(pair.places)
+    same = pair_by_row(original, release.data, rows=rows).masked
+    if not np.array_equal(same, pair.masked, equal_nan=True):
+        raise ValueError("the table was changed since it was measured; make the release again")
     output = Path(path)
     check_target(output, overwrite)
     store = Store.at(None if private is None else Path(private))
@@ -300,10 +287,3 @@ def _known(release: Release[Any]) -> MadeFrom:
     if release.made_from is None:
         raise ValueError("this release does not know the data it was made from; make it with release()")
     return release.made_from
-
-
-def _require_unchanged(data: Any, pair: Pair) -> None:
-    """Raise ValueError if the masked values of a table are not those that were measured."""
-    rows = None if pair.places is None else np.argsort(pair.places)
-    if not np.array_equal(pair_by_row(pair.original, data, rows=rows).masked, pair.masked, equal_nan=True):
-        raise ValueError("the table was changed since it was measured; make the release again")

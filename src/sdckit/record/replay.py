@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from sdckit.io.files import Source
     from sdckit.record.entry import Entry
-    from sdckit.record.publish import Published
     from sdckit.record.store import Store
 
 
@@ -79,7 +78,9 @@ def replay(store: Store, one: str, data: Path, output: Path, *, overwrite: bool 
     check_input(entry, data)
     source = read_input(entry, data)
     check_input(entry, data, source)
-    published = _draw_again(entry, source)
+    original, plan = read_original(entry, source), ReleasePlan(**entry.plan_options())
+    generator, secret, _ = plan.random_numbers(entry.entropy_bytes, entry.draws)
+    published = plan.publish(plan.mask(original, generator), original, secret)
     file = ReleaseFile(
         output,
         source=source if entry.input["sha256"] is not None else None,
@@ -89,7 +90,14 @@ def replay(store: Store, one: str, data: Path, output: Path, *, overwrite: bool 
         overwrite=overwrite,
     )
     with file.draft(published) as draft:
-        _require_same(entry, draft)
+        if digest_of_file(draft) != entry.output["sha256"]:
+            why = "no difference of versions or CPU is known"
+            if changed := differences(entry):
+                why = f"what differs: {listed(changed)}"
+            raise NotRepeated(
+                f"the file made again differs from release {entry.id}, so nothing is written; {why}; "
+                "use the versions of the record, or its copy of the published file"
+            )
     return entry
 
 
@@ -105,23 +113,3 @@ def read_input(entry: Entry, data: Path) -> Source:
 def read_original(entry: Entry, source: Source) -> Original:
     """Return the original of a release with the roles that it had."""
     return Original.of(source.frame, **entry.prepare_options(), labelled=source.labelled, warn=False)
-
-
-def _draw_again(entry: Entry, source: Source) -> Published:
-    """Return the table of the draw that was released, as it was handed out."""
-    original = read_original(entry, source)
-    plan = ReleasePlan(**entry.plan_options())
-    generator, secret, _ = plan.random_numbers(entry.entropy_bytes, entry.draws)
-    return plan.publish(plan.mask(original, generator), original, secret)
-
-
-def _require_same(entry: Entry, draft: Path) -> None:
-    """Raise `NotRepeated` unless the draft has the digest of the published file; name what differs."""
-    if digest_of_file(draft) == entry.output["sha256"]:
-        return
-    changed = differences(entry)
-    why = f"what differs: {listed(changed)}" if changed else "no difference of versions or CPU is known"
-    raise NotRepeated(
-        f"the file made again differs from release {entry.id}, so nothing is written; {why}; "
-        "use the versions of the record, or its copy of the published file"
-    )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import secrets
 import shutil
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -118,14 +117,15 @@ def digest_of_file(path: Path) -> str:
 
 
 if TYPE_CHECKING:
-    Writer = Callable[[Path], None]
+    EntryOf = Callable[[str, dict[str, str]], Entry]
 
 ID = re.compile(r"\d{8}-[0-9a-f]{8,64}(-\d+)?")
 ENTRY, CROSSWALK, FINGERPRINTS, ORIGINALS, PUBLISHED = (
     *("release.json", "crosswalk.parquet", "fingerprints.parquet", "originals.parquet"),
     "published",  # and the suffix of the file
 )
-INDEX, KEY, LOCK, PART = ".index.json", ".key", ".lock", ".part-"
+KEY, LOCK, PART = ".key", ".lock", ".part-"
+INDEX = ".index.json"  # version 0.1 kept one in the folder
 KEY_SIZE = 32  # bytes of the key of fingerprints
 LARGEST_ENTRY = 1 << 26  # bytes of a release.json; none that was written is longer
 
@@ -188,15 +188,12 @@ class Store:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Let no other process write into the folder meanwhile; delete what killed ones left unfinished."""
-        with self._explained():
-            lock = locked(self.folder / LOCK)
-            held = lock.__enter__()
-        try:
-            if held:
+        with ExitStack() as held:
+            with self._explained():
+                alone = held.enter_context(locked(self.folder / LOCK))
+            if alone:
                 self._sweep()
             yield
-        finally:
-            lock.__exit__(None, None, None)
 
     def _sweep(self) -> None:
         """Delete unfinished files and folders; call it with the lock held, so that none is in work."""
@@ -274,46 +271,28 @@ class Store:
         return sorted(found, key=lambda entry: (entry.time, entry.id)), broken
 
     def find(self, digest: str) -> Entry | None:
-        """Return the entry of the last release whose file has this SHA-256 digest; None without one.
-
-        The index saves reading all entries; it is believed only where the entry agrees.
-        """
-        for one in reversed(self._index().get(digest, [])):
-            with suppress(ValueError, OSError):
-                entry = self.read(one)
-                if entry.output["sha256"] == digest:
-                    return entry
+        """Return the entry of the last release whose file has this SHA-256 digest; None without one."""
         found = [entry for entry in self.entries()[0] if entry.output["sha256"] == digest]
         return found[-1] if found else None
 
-    def _index(self) -> dict[str, list[str]]:
-        """Return IDs by digest as the index has them; empty if it is missing or damaged."""
-        try:
-            content = json.loads((self.folder / INDEX).read_bytes())
-            return {str(digest): [str(one) for one in ids] for digest, ids in content.items()}
-        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-            return {}
-
-    def write_index(self) -> None:
-        """Write the index anew from the entries of all releases; call it with the lock held."""
-        content: dict[str, list[str]] = {}
-        for entry in self.entries()[0]:
-            content.setdefault(entry.output["sha256"], []).append(entry.id)
-        replace_private(self.folder / INDEX, self._part(), json.dumps(content).encode())
-
-    def add(self, digest: str, writers: Mapping[str, Writer], entry_of: Callable[[str], Entry]) -> Entry:
+    def add(self, digest: str, contents: Mapping[str, bytes | Path], entry_of: EntryOf) -> Entry:
         """Write the record of a release whole or not at all, with the lock held; return its entry.
 
-        `digest` is that of the published file; `writers` write the other files by name, and
-        `entry_of(ID)` then returns the entry.
+        `digest` is that of the published file; `contents` has the files of the record by name, as bytes or as
+        files to copy, and `entry_of(ID, digests)` then returns the entry.
         """
         part = self._part()
+        digests: dict[str, str] = {}
         with self._explained():
             try:
                 make_folder(part)
-                for name, write in writers.items():
-                    write(part / name)
-                entry = entry_of(self._fresh_id(digest))
+                for name, content in contents.items():
+                    if isinstance(content, Path):
+                        digests[name] = copy_private(content, part / name)
+                    else:
+                        write_private(part / name, content)
+                        digests[name] = hashlib.sha256(content).hexdigest()
+                entry = entry_of(self._fresh_id(digest), digests)
                 write_private(part / ENTRY, entry.to_json())
                 sync_folder(part)
                 part.rename(self.folder / entry.id)
@@ -321,8 +300,6 @@ class Store:
             except BaseException:
                 shutil.rmtree(part, ignore_errors=True)
                 raise
-        with suppress(OSError):  # the index only saves time
-            self.write_index()
         return entry
 
     def remove(self, one: str) -> None:
@@ -331,7 +308,6 @@ class Store:
         with suppress(OSError):
             (self.folder / one).rename(part)
             shutil.rmtree(part, ignore_errors=True)
-            self.write_index()
 
     def _fresh_id(self, digest: str) -> str:
         """Return the day and the first 8 digits of a digest, more of them if another release has these."""

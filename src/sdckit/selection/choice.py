@@ -106,8 +106,17 @@ class Choice(ReportedResult):
         sentences += [
             f"The limit on {label(risk)} is the {DEFAULT_SURE}." for risk in default_limits(self.limits)
         ]
-        sentences += [*self._suppressed_sentences(label), self._binding_sentence(label)]
-        sentences += self._runner_up_sentences(label)
+        sentences += self._suppressed_sentences(label)
+        if self.weaker is None:
+            sentences.append("It is the weakest setting of its method that was measured.")
+        else:
+            broken = risks_text(self.weaker, {risk: self.limits[risk] for risk in self.binding}, label)
+            weaker = setting_text(self.weaker, label)
+            sentences.append(f"What binds: one step weaker, {weaker}, has {broken}.")
+        if self.runner_up is not None:
+            sentences.append(f"Next best: {self._setting_with_loss(self.runner_up, label)}.")
+        elif len({point.method for point in self.points}) > 1:
+            sentences.append("No other method meets the limits.")
         for risk, point in self.looser.items():
             limit = f"{label(risk)} up to {loosened(self.limits[risk]):g}"
             sentences.append(
@@ -125,21 +134,6 @@ class Choice(ReportedResult):
         counted = loss.bounded and "missing" in (*loss.open_options, *loss.fixed_options)
         what = "counts each as the largest loss" if counted and rule == "penalise" else "leaves them out"
         return [f"It suppresses {100 * share:.2g} of 100 cells; {label(self.minimise)} {what}."]
-
-    def _binding_sentence(self, label: Callable[[str], str]) -> str:
-        """Return a sentence on the next weaker setting and the limits that it breaks."""
-        if self.weaker is None:
-            return "It is the weakest setting of its method that was measured."
-        limits = {risk: self.limits[risk] for risk in self.binding}
-        broken = risks_text(self.weaker, limits, label)
-        return f"What binds: one step weaker, {setting_text(self.weaker, label)}, has {broken}."
-
-    def _runner_up_sentences(self, label: Callable[[str], str]) -> list[str]:
-        """Return a sentence on the best setting of the other methods; none if only one was tried."""
-        if self.runner_up is not None:
-            return [f"Next best: {self._setting_with_loss(self.runner_up, label)}."]
-        several = len({point.method for point in self.points}) > 1
-        return ["No other method meets the limits."] if several else []
 
     def _setting_with_loss(self, point: Point, label: Callable[[str], str]) -> str:
         """Return text such as "mdav (k=5), brmae 0.0312"; without the loss if it was not measured."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from sdckit.core.registry import Metric
     from sdckit.core.roles import Roles
-    from sdckit.core.scenarios import Scenario
     from sdckit.evaluation.result import Evaluation
     from sdckit.metrics.original import Original
 
@@ -108,15 +107,6 @@ def require_reachable(limits: Mapping[str, float], original: Original, roles: Ro
             ]
             why = ". ".join(text[0].upper() + text[1:] for text in texts if text)
             raise LimitsMissed(f"no masking meets {risk} of at most {limit:g}. {why}")
-
-
-def require_reachable_in(scenarios: Iterable[Scenario], original: Original) -> None:
-    """Raise `LimitsMissed` if columns that are published unmasked alone exceed the limit of a scenario."""
-    for scenario in scenarios:
-        try:
-            require_reachable(scenario.limits, original, scenario.roles(original.roles))
-        except LimitsMissed as reason:
-            raise LimitsMissed(f"scenario {scenario.name}: {reason}") from reason
 
 
 def search_sampling(size: int | None, n: int, limits: Mapping[str, float]) -> Sampling | None:

@@ -49,7 +49,7 @@ from sdckit.selection.limits import check_loss_limits
 from sdckit.selection.plan import runs_of, settings_of
 from sdckit.selection.points import Conditions
 from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, metrics_of_release
-from sdckit.selection.runner import SweepFolder, opened, run_all
+from sdckit.selection.runner import SWEEP, WorkerPool, opened, run_all
 from sdckit.selection.search import Search
 from sdckit.selection.sweep_result import Sweep, sweep_notes
 from sdckit.selection.task import DRAWS, available_cores, chosen_metrics, make_task, results_table
@@ -557,9 +557,9 @@ class Microdata(HoldsOriginal):
                 options["metrics"] = metrics_for_columns(options["metrics"], original, original.table_names)
             task, settings, too_few = make_task(original, conditions, wanted, **options)
         runs = runs_of(settings, repeated)
-        place = opened(SweepFolder, folder, task.identity, rng, task.length, overwrite=overwrite)
-        with reported_to(progress), place as (entropy, checkpoint):
-            found = run_all(task, runs, entropy, threads, checkpoint)
+        place = opened(SWEEP, folder, task.identity, rng, task.length, overwrite=overwrite)
+        with reported_to(progress), place as (entropy, checkpoint), WorkerPool() as pool:
+            found = run_all(task, runs, entropy, threads, checkpoint, pool)
         table = results_table(task, runs, found, self.name)
         remarks = sweep_notes(table, task, wanted, settings, ruled=self.rules is not None)
         told = replace(conditions, scenarios=others, too_few=too_few)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Method
     from sdckit.metrics.original import Original
     from sdckit.selection.plan import Setting
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ class Point:
 
     def cost(self, metric: str) -> float:
         """Return how far a loss lies from its best value: 0 at the best, infinite without a value."""
-        distance = abs(self.values[metric] - best_value(metric))
+        distance = abs(self.values[metric] - registry.metrics_named([metric])[0].best)
         return float("inf") if math.isnan(distance) else distance
 
 
@@ -168,27 +172,26 @@ def points_of_sweep(
 
 def curves_of(points: Sequence[Point]) -> list[Curve]:
     """Group measured settings by method and fixed parameters; order each group from weak to strong."""
-    curves = positions_by_strength([(point.method, point.setting.parameters) for point in points])
-    return [[points[position] for position in curve] for curve in curves]
+    return by_strength(points, lambda point: (point.method, point.setting.parameters))
 
 
-def positions_by_strength(settings: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[int]]:
-    """Return positions of settings, grouped by method and fixed parameters, from weakest to strongest."""
-    by_method: dict[str, list[int]] = {}
-    for position, (method, _) in enumerate(settings):
-        by_method.setdefault(method, []).append(position)
-    curves: dict[Any, list[int]] = {}
-    strength = {}
-    for name, positions in by_method.items():
-        varied = _ordering_parameter(METHODS[name], [settings[position][1] for position in positions])
-        for position in positions:
-            options = settings[position][1]
+def by_strength(
+    items: Iterable[T], options_of: Callable[[T], tuple[str, Mapping[str, Any]]]
+) -> list[list[T]]:
+    """Group items by their method and fixed parameters; order each group from weakest to strongest."""
+    by_method: dict[str, list[tuple[T, Mapping[str, Any]]]] = {}
+    for item in items:
+        name, options = options_of(item)
+        by_method.setdefault(name, []).append((item, options))
+    groups: dict[Any, list[tuple[float, T]]] = {}
+    for name, known in by_method.items():
+        varied = _ordering_parameter(METHODS[name], [options for _, options in known])
+        sign = strength_sign(METHODS[name], varied) if varied else 0
+        for item, options in known:
             fixed = tuple((n, repr(v)) for n, v in options.items() if n != varied)
-            curves.setdefault((name, fixed), []).append(position)
-            strength[position] = (
-                float(options[varied]) * strength_sign(METHODS[name], varied) if varied else 0.0
-            )
-    return [sorted(curve, key=strength.__getitem__) for curve in curves.values()]
+            strength = sign * float(options[varied]) if varied else 0.0
+            groups.setdefault((name, fixed), []).append((strength, item))
+    return [[item for _, item in sorted(group, key=itemgetter(0))] for group in groups.values()]
 
 
 def _ordering_parameter(method: Method, settings: Sequence[Mapping[str, Any]]) -> str | None:
@@ -207,11 +210,6 @@ def strength_sign(method: Method, name: str) -> int:
     """Return 1 if larger values of a parameter mask more, -1 if they mask less."""
     grid = parameter_named(method, name).grid
     return -1 if len(grid) > 1 and grid[-1] < grid[0] else 1
-
-
-def best_value(metric: str) -> float:
-    """Return the best value that a metric can take, 0 for most losses."""
-    return registry.metrics_named([metric])[0].best
 
 
 def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str]) -> pl.DataFrame:

@@ -57,40 +57,6 @@ if TYPE_CHECKING:
     from sdckit.selection.points import Conditions
 
 
-def leave_in_place(made: Masking, original: Original) -> Published:
-    """Return a masked table with its key and with its rows where they are in the original."""
-    return Published(made, np.arange(original.n))
-
-
-def publish(
-    made: Masking,
-    original: Original,
-    secret: bytes,
-    *,
-    keep_order: bool = False,
-    groups: str | None = None,
-    numbered: str | None = None,
-) -> Published:
-    """Return a masked table as it is handed out: without its key, rows shuffled unless `keep_order`.
-
-    Cells that are NaN, and not null as others of their column, become null.
-    Units, and the groups of records that the column `groups` numbers, get fresh numbers from 1 in random
-    order, as their old ones may follow the order of the rows. The new column `numbered`, if one is named,
-    numbers the records from 1 in an order that neither the published rows nor the original ones have. All
-    orders follow from the bytes of `secret`.
-    """
-    rows = np.arange(original.n) if keep_order else secret_order(original.n, secret, "rows")
-    unit = original.roles.unit
-    data = made.data if unit is None else _with_fresh_units(Table(made.data), unit, secret)
-    data = data if groups is None else _with_fresh_groups(Table(data), groups, secret)
-    table = Table(_with_alike_gaps(Table(data)))
-    shuffled = table.take(original.roles.published(table.names), rows)
-    if numbered is not None:
-        shuffled = _with_record_numbers(Table(shuffled), numbered, secret)
-    renumbered = tuple(name for name in (unit, groups, numbered) if name is not None)
-    return Published(replace(made, data=shuffled), rows, renumbered)
-
-
 def _with_record_numbers(table: Table, name: str, secret: bytes) -> Any:
     """Return a table with one more column, the numbers of its records in an order of their own."""
     numbers = (secret_order(table.n, secret, "records") + 1).astype(np.float64)
@@ -209,17 +175,26 @@ class ReleasePlan:
         return randomness.draw_generator(entropy, draw), order, int.from_bytes(ties, "big")
 
     def publish(self, made: Masking, original: Original, secret: bytes = b"") -> Published:
-        """Return a masked table as it is handed out, with the order of its rows, made from secret bytes."""
+        """Return a masked table as it is handed out: without its key, rows shuffled unless `keep_order`.
+
+        Cells that are NaN, and not null as others of their column, become null. Units, and the groups of
+        records that the column `groups` numbers, get fresh numbers from 1 in random order, as their old ones
+        may follow the order of the rows. The new column `numbered`, if one is named, numbers the records from
+        1 in an order that neither the published rows nor the original ones have. All orders follow from the
+        bytes of `secret`. A working copy keeps its key, and its rows where they are.
+        """
         if self.in_place:
-            return leave_in_place(made, original)
-        return publish(
-            made,
-            original,
-            secret,
-            keep_order=self.keep_order,
-            groups=self.groups,
-            numbered=self.numbered,
-        )
+            return Published(made, np.arange(original.n))
+        rows = np.arange(original.n) if self.keep_order else secret_order(original.n, secret, "rows")
+        unit, groups, numbered = original.roles.unit, self.groups, self.numbered
+        data = made.data if unit is None else _with_fresh_units(Table(made.data), unit, secret)
+        data = data if groups is None else _with_fresh_groups(Table(data), groups, secret)
+        table = Table(_with_alike_gaps(Table(data)))
+        shuffled = table.take(original.roles.published(table.names), rows)
+        if numbered is not None:
+            shuffled = _with_record_numbers(Table(shuffled), numbered, secret)
+        renumbered = tuple(name for name in (unit, groups, numbered) if name is not None)
+        return Published(replace(made, data=shuffled), rows, renumbered)
 
     def pair(self, original: Original, written: Any, published: Published) -> Pair:
         """Return the original and the table as written, aligned by the order of the published rows."""

@@ -11,11 +11,11 @@ import time
 import zlib
 from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -43,6 +43,7 @@ except ImportError:  # Windows
 SYNC_AFTER = 1.0  # seconds from one sync of the file to the next
 START = "from sdckit.selection.runner import serve; serve()"  # the script of the caller needs no guard
 GONE = (EOFError, pickle.UnpicklingError)  # the parent process ended, perhaps while it was writing
+DIED = (*GONE, BrokenPipeError)  # the other process ended
 PLAN, CELLS, README = "sweep.json", "cells.bin", "private.txt"
 SEARCH_PLAN = "search.json"
 WARNING = """\
@@ -136,161 +137,130 @@ def _checksum(key: int, values: Floats) -> int:
     return zlib.crc32(key.to_bytes(8, "little") + np.ascontiguousarray(values, "<f8").tobytes())
 
 
-class SweepFolder:
-    """Create the folder of a sweep, or open it to resume the same sweep; `overwrite` starts it anew."""
+class Work(NamedTuple):
+    """A kind of work that keeps its finished runs in a folder."""
 
-    work: ClassVar[str] = "sweep"
-    plan: ClassVar[str] = PLAN  # name of the file that holds seed and identity
-    remedy: ClassVar[str] = "overwrite it (overwrite=True)"
-
-    def __init__(
-        self,
-        folder: atomic.AnyPath,
-        identity: dict[str, Any],
-        rng: Any,
-        length: int,
-        *,
-        overwrite: bool = False,
-    ) -> None:
-        self.folder: Path = Path(folder)
-        self._check_folder()
-        randomness.generator(rng)
-        with atomic.explain_write_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock_folder(self.folder, self.work)
-        sweep_drafts(self.folder)
-        try:
-            resumes = (self.folder / self.plan).exists() and not overwrite
-            self.entropy: int = (
-                self._stored_seed(self.folder, identity, rng) if resumes else self._begin(identity, rng)
-            )
-            self.checkpoint: Checkpoint = Checkpoint(self.folder / CELLS, length)
-        except BaseException:
-            _unlock_folder(self._lock)
-            raise
-
-    def _check_folder(self) -> None:
-        """Raise FileExistsError if the path is a file or a folder that holds other files."""
-        if self.folder.exists() and not self.folder.is_dir():
-            raise FileExistsError(f"'{self.folder}' is a file; name a folder for the {self.work}")
-        known = (self.folder / self.plan).exists() or not self.folder.is_dir()
-        if not known and any(
-            not file.name.startswith((README, ".sdckit-")) for file in self.folder.iterdir()
-        ):
-            raise FileExistsError(f"folder '{self.folder}' holds other files; choose another one")
-
-    def _begin(self, identity: dict[str, Any], rng: Any) -> int:
-        """Write the seed and the identity of the work into the folder, delete old runs; return the seed."""
-        entropy = randomness.entropy_of(rng)
-        content = {"identity": identity, "entropy": str(entropy)}
-        content["checksum"] = checksum(content)
-        with atomic.explain_write_errors(self.folder):
-            self.folder.chmod(0o700)
-            (self.folder / CELLS).unlink(missing_ok=True)
-        for name, text in ((README, WARNING), (self.plan, json.dumps(content, indent=1))):
-            with atomic.atomic(self.folder / name, overwrite=True, private=True) as draft:
-                draft.write_text(text, encoding="utf-8")
-        return entropy
-
-    @classmethod
-    def read_records(cls, folder: atomic.AnyPath, identity: dict[str, Any], length: int) -> dict[int, Floats]:
-        """Return the finished runs of the work by key; the folder is neither locked nor changed.
-
-        There are none before the folder is; ValueError is raised if it holds other work.
-        """
-        if not (Path(folder) / cls.plan).exists():
-            return {}
-        cls._stored_seed(Path(folder), identity, None)
-        return read_records(Path(folder) / CELLS, length)
-
-    @classmethod
-    def _stored_seed(cls, folder: Path, identity: dict[str, Any], rng: Any) -> int:
-        """Return the stored seed; raise ValueError if the folder holds other work."""
-        try:
-            content = json.loads((folder / cls.plan).read_text(encoding="utf-8"))
-            stated = content.pop("checksum")
-            before, entropy = {**content["identity"]}, int(content["entropy"])
-            if stated != checksum(content):
-                raise ValueError("wrong checksum")  # noqa: TRY301 - as for other damage
-        except (AttributeError, RecursionError, ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"'{folder / cls.plan}' is damaged; choose another folder") from error
-        other = [name for name in before | identity if before.get(name) != identity.get(name)]
-        if rng is not None and randomness.entropy_of(rng) != entropy:
-            other.append("seed")
-        if other:
-            raise ValueError(
-                f"folder '{folder}' holds another {cls.work} (different: {', '.join(other)}); "
-                f"choose another folder or {cls.remedy}"
-            )
-        return entropy
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.checkpoint.__exit__()
-        _unlock_folder(self._lock)
+    name: str
+    plan: str  # name of the file that holds seed and identity
+    remedy: str  # against the folder of other work
 
 
-class SearchFolder(SweepFolder):
-    """Create the folder of a search for a recommendation, or open it to resume the same search."""
-
-    work = "search"
-    plan = SEARCH_PLAN
-    remedy = "delete this one"
+SWEEP = Work("sweep", PLAN, "overwrite it (overwrite=True)")
+SEARCH = Work("search", SEARCH_PLAN, "delete this one")
 
 
 @contextmanager
 def opened(
-    kind: type[SweepFolder],
-    folder: atomic.AnyPath | None,
+    work: Work,
+    place: atomic.AnyPath | None,
     identity: dict[str, Any],
     rng: Any,
     length: int,
     *,
     overwrite: bool = False,
 ) -> Iterator[tuple[int, Checkpoint | None]]:
-    """Yield the seed of a sweep or search and its finished runs; without a folder, none are kept."""
-    if folder is None:
+    """Create the folder of a sweep or search, or open it to resume the same one; `overwrite` begins anew.
+
+    Yield its seed and its finished runs; without a folder, none are kept.
+    """
+    if place is None:
         yield randomness.entropy_of(rng), None
         return
-    with kind(folder, identity, rng, length, overwrite=overwrite) as place:
-        yield place.entropy, place.checkpoint
+    folder = Path(place)
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"'{folder}' is a file; name a folder for the {work.name}")
+    others = () if not folder.is_dir() or (folder / work.plan).exists() else folder.iterdir()
+    if any(not file.name.startswith((README, ".sdckit-")) for file in others):
+        raise FileExistsError(f"folder '{folder}' holds other files; choose another one")
+    randomness.generator(rng)  # raises an error for what is no seed, before anything is written
+    with atomic.explain_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder, work.name):
+        sweep_drafts(folder)
+        resumes = (folder / work.plan).exists() and not overwrite
+        entropy = (_stored_seed if resumes else _begin)(work, folder, identity, rng)
+        with Checkpoint(folder / CELLS, length) as checkpoint:
+            yield entropy, checkpoint
 
 
-def _lock_folder(folder: Path, work: str) -> int | None:
-    """Lock the folder against other processes; return the lock's handle, None where locks are unsupported."""
+def _begin(work: Work, folder: Path, identity: dict[str, Any], rng: Any) -> int:
+    """Write the seed and the identity of the work into the folder, delete old runs; return the seed."""
+    entropy = randomness.entropy_of(rng)
+    content = {"identity": identity, "entropy": str(entropy)}
+    content["checksum"] = checksum(content)
+    with atomic.explain_write_errors(folder):
+        folder.chmod(0o700)
+        (folder / CELLS).unlink(missing_ok=True)
+    for name, text in ((README, WARNING), (work.plan, json.dumps(content, indent=1))):
+        with atomic.atomic(folder / name, overwrite=True, private=True) as draft:
+            draft.write_text(text, encoding="utf-8")
+    return entropy
+
+
+def _stored_seed(work: Work, folder: Path, identity: dict[str, Any], rng: Any) -> int:
+    """Return the stored seed; raise ValueError if the folder holds other work."""
+    try:
+        content = json.loads((folder / work.plan).read_text(encoding="utf-8"))
+        stated = content.pop("checksum")
+        before, entropy = {**content["identity"]}, int(content["entropy"])
+        if stated != checksum(content):
+            raise ValueError("wrong checksum")  # noqa: TRY301 - as for other damage
+    except (AttributeError, RecursionError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"'{folder / work.plan}' is damaged; choose another folder") from error
+    other = [name for name in before | identity if before.get(name) != identity.get(name)]
+    if rng is not None and randomness.entropy_of(rng) != entropy:
+        other.append("seed")
+    if other:
+        raise ValueError(
+            f"folder '{folder}' holds another {work.name} (different: {', '.join(other)}); "
+            f"choose another folder or {work.remedy}"
+        )
+    return entropy
+
+
+def kept_runs(work: Work, place: atomic.AnyPath, identity: dict[str, Any], length: int) -> dict[int, Floats]:
+    """Return the finished runs of a folder by key, which another process may be adding to.
+
+    The folder is neither locked nor changed. There are no runs before it is there; ValueError is raised if it
+    holds other work.
+    """
+    folder = Path(place)
+    if not (folder / work.plan).exists():
+        return {}
+    _stored_seed(work, folder, identity, None)
+    return read_records(folder / CELLS, length)
+
+
+@contextmanager
+def _locked(folder: Path, work: str) -> Iterator[None]:
+    """Lock the folder against other processes, where locks are supported."""
     if fcntl is None:
-        return None
+        yield
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise FileExistsError(
+                f"another {work} is running in folder '{folder}'; wait for it or choose another folder"
+            ) from error
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
         os.close(handle)
-        raise FileExistsError(
-            f"another {work} is running in folder '{folder}'; wait for it or choose another folder"
-        ) from error
-    except OSError:  # a file system without locks
-        os.close(handle)
-        return None
-    return handle
 
 
 def in_use(folder: Path) -> bool:
     """Return True if another process works in a folder and has locked it."""
     try:
-        _unlock_folder(_lock_folder(folder, "work"))
+        with _locked(folder, "work"):
+            return False
     except FileExistsError:
         return True
     except OSError:  # no such folder
         return False
-    return False
-
-
-def _unlock_folder(handle: int | None) -> None:
-    """Release the lock of a folder by closing its handle; do nothing for None."""
-    if handle is not None:
-        os.close(handle)
 
 
 class Worker:
@@ -306,50 +276,52 @@ class Worker:
             start_new_session=True,  # Ctrl-C reaches the caller only
             creationflags=NEW_GROUP,
         )
-        self._task = task.without_table(), entropy, checkpoint
+        self._unsent: list[object] = [(task.without_table(), entropy, checkpoint)]
 
     def measure(self, runs: Sequence[Run]) -> list[Floats]:
         """Send runs to the process; return one array of numbers per run, already added to the checkpoint."""
-        self._send(runs)
-        answer = pickle.load(self.process.stdout)  # type: ignore[arg-type]  # noqa: S301 - our own process
+        questions, answers = self.process.stdin, self.process.stdout
+        assert questions is not None and answers is not None  # noqa: S101, PT018 - they are pipes
+        self._unsent.append(runs)
+        while self._unsent:
+            pickle.dump(self._unsent.pop(0), questions)
+        questions.flush()
+        answer = pickle.load(answers)  # noqa: S301 - our own process
         if isinstance(answer, Exception):
             raise answer
         found: list[Floats] = answer
         return found
 
-    def _send(self, content: object) -> None:
-        """Pickle an object into the standard input of the process."""
-        stream = self.process.stdin
-        if stream is not None:
-            pickle.dump(content, stream)
-            stream.flush()
-
-    def __enter__(self) -> Self:
-        try:
-            self._send(self._task)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def end(self) -> None:
+        """Close the input of the process, which ends it, and wait for that."""
         with suppress(OSError, ValueError):
-            self.process.communicate()  # closes the input, which ends the process
+            self.process.communicate()
         self.process.wait()
 
 
 class WorkerPool:
-    """Idle worker processes, kept for the next runs of the same task; all end with the `with` block."""
+    """Worker processes, kept for the next runs of the same task; all end with the `with` block."""
 
     def __init__(self) -> None:
         self.idle: list[Worker] = []
+        self._all: list[Worker] = []
+
+    def take(self, task: Task, entropy: int, checkpoint: Path | None) -> Worker | None:
+        """Return an idle process, or a new one; None if the system starts no more processes."""
+        with suppress(IndexError):
+            return self.idle.pop()
+        with suppress(OSError):
+            worker = Worker(task, entropy, checkpoint)
+            self._all.append(worker)
+            return worker
+        return None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        while self.idle:
-            self.idle.pop().__exit__()
+        for worker in self._all:
+            worker.end()
 
 
 def serve() -> None:
@@ -390,44 +362,43 @@ def run_all(
     runs: Sequence[Run],
     entropy: int,
     workers: int,
-    checkpoint: Checkpoint | None = None,
-    processes: WorkerPool | None = None,
+    checkpoint: Checkpoint | None,
+    pool: WorkerPool,
 ) -> Floats:
     """Measure all runs that the checkpoint does not hold; return one row of numbers per run.
 
     The random stream depends on the run alone, so that neither the order nor the number of workers changes
-    a result. Worker processes stay in the pool `processes`, if given.
+    a result. Worker processes come from a pool and stay in it.
     """
     found = np.empty((len(runs), task.length))
-    pending: deque[int] = deque()
+    known = {} if checkpoint is None else checkpoint.records
+    pending = deque(place for place, run in enumerate(runs) if run.key not in known)
     for place, run in enumerate(runs):
-        recorded = checkpoint.records.get(run.key) if checkpoint else None
-        if recorded is None:
-            pending.append(place)
-        else:
-            found[place] = recorded
-    runner = Runner(task, runs, entropy, checkpoint, pending, found, processes)
+        if run.key in known:
+            found[place] = known[run.key]
+    runner = Runner(task, runs, entropy, checkpoint, pending, found, pool)
     todo = len(pending)
     workers = min(workers, max(1, CELLS_AT_ONCE // max(task.original.values.size, 1)))
-    with track("sweeping", todo) as report, _forgotten_stop(), ThreadPoolExecutor(workers) as pool:
+    # On large files compiled code, which releases Python's lock, takes most of the time: threads do.
+    apart = task.original.values.size < THREADS_FROM
+    with track("sweeping", todo) as report, _forgotten_stop(), ThreadPoolExecutor(workers) as threads:
         try:  # an interrupt while threads are started must stop them, too
-            # On large files compiled code, which releases Python's lock, takes most of the time: threads do.
-            apart = task.original.values.size < THREADS_FROM
-            threads = [pool.submit(runner.measure_here)]
-            threads += [
-                pool.submit(runner.measure_in_worker if apart else runner.measure_here)
-                for _ in range(workers - 1)
-            ]
-            while not _all_done_or_failed(threads):
-                report(todo - len(runner.pending))
-            report(todo - len(runner.pending))
+            working = [threads.submit(runner.measure_here) for _ in range(1 if apart else workers)]
+            while True:
+                more = workers - len(working)
+                more = more if runner.processes_pay() else min(more, len(pool.idle), len(pending))
+                working += [threads.submit(runner.measure_in_worker) for _ in range(more)]
+                if _all_done_or_failed(working):
+                    break
+                report(todo - len(pending))
+            report(todo - len(pending))
         except KeyboardInterrupt:
             STOPPING.set()  # long runs stop before their next part
             raise
         finally:
             runner.stop.set()  # after Ctrl-C or an error each thread finishes its current run
-        wait(threads)
-        for thread in threads:
+        wait(working)
+        for thread in working:
             thread.result()
     return found
 
@@ -459,9 +430,8 @@ class Runner:
     checkpoint: Checkpoint | None
     pending: deque[int]
     found: Floats
-    processes: WorkerPool | None = None
+    pool: WorkerPool
     stop: Event = field(default_factory=Event)
-    empty: Event = field(default_factory=Event)
     lock: Lock = field(default_factory=Lock)
     begun: float = field(default_factory=_working_time)
     compiled: float = field(default_factory=lambda: CLOCK.seconds)  # seconds of compiling before the start
@@ -470,63 +440,43 @@ class Runner:
     def take_pending(self, most: int) -> list[int]:
         """Remove and return the positions of the next pending runs; none once the sweep was stopped."""
         with self.lock:
-            if not self.pending:
-                self.empty.set()
             most = 0 if self.stop.is_set() else min(most, len(self.pending))
             return [self.pending.popleft() for _ in range(most)]
 
     def measure_here(self) -> None:
         """Measure pending runs one after the other in this process until none is left."""
         while positions := self.take_pending(1):
-            self.found[positions[0]] = self.task.measure_and_record(
-                self.runs[positions[0]], self.entropy, self.checkpoint
-            )
+            run = self.runs[positions[0]]
+            self.found[positions[0]] = self.task.measure_and_record(run, self.entropy, self.checkpoint)
             self.done += 1
 
     def measure_in_worker(self) -> None:
-        """Measure pending runs in another process, if enough of them are left to make it worthwhile."""
-        try:
-            worker = self.obtain_worker()
-        except OSError:  # the system starts no more processes: other threads do the work
-            return
-        if worker is None:
-            return
+        """Measure pending runs in another process until none is left; here if that process ends too early."""
         positions: list[int] = []
         try:
-            with ExitStack() as leaving:
-                leaving.push(worker)
-                while positions := self.take_pending(
-                    max(1, int(BATCH_SECONDS / self.seconds_per_run())) if self.done else 1
-                ):
-                    self.found[positions] = worker.measure([self.runs[place] for place in positions])
-                    self.done += len(positions)
-                if self.processes is not None:
-                    self.processes.idle.append(worker)
-                    leaving.pop_all()
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # the process died or could not start
+            path = self.checkpoint.path if self.checkpoint else None
+            worker = self.pool.take(self.task, self.entropy, path)
+            if worker is None:
+                return
+            while positions := self.take_pending(
+                max(1, int(BATCH_SECONDS / self.seconds_per_run())) if self.done else 1
+            ):
+                self.found[positions] = worker.measure([self.runs[place] for place in positions])
+                self.done += len(positions)
+            self.pool.idle.append(worker)
+        except DIED:
             self.pending.extend(positions)
             self.measure_here()
 
-    def obtain_worker(self) -> Worker | None:
-        """Return an idle process from the pool, or a new one if that saves time; None otherwise.
+    def processes_pay(self) -> bool:
+        """Return True if so much work is left that new processes save time.
 
         If kernels had to be compiled so far, the next methods will need others, which a new process would
         compile as well: the time saved must be larger than that.
         """
-        if self.processes is not None and self.processes.idle:
-            return self.processes.idle.pop()
-        self.wait_for_compilation()
         worth = WORKER_PAYS_FROM + CLOCK.seconds - self.compiled
-        if self.stop.is_set() or len(self.pending) * self.seconds_per_run() < worth:
-            return None
-        return Worker(self.task, self.entropy, self.checkpoint.path if self.checkpoint else None).__enter__()
-
-    def wait_for_compilation(self) -> None:
-        """Wait until no kernel is being compiled, as a new process would compile it once more."""
-        last = -1.0
-        while last < CLOCK.seconds and not (self.stop.is_set() or self.empty.is_set()):
-            last = CLOCK.seconds
-            self.empty.wait(WARM_UP)
+        warm = _working_time() - self.begun >= WARM_UP and not CLOCK.depth  # nothing is being compiled
+        return warm and len(self.pending) * self.seconds_per_run() >= worth
 
     def seconds_per_run(self) -> float:
         """Return the estimated seconds of work per run, compiling left out."""

@@ -26,7 +26,6 @@ from sdckit.selection.limits import (
     LimitsMissed,
     check_limits_and_loss,
     require_reachable,
-    require_reachable_in,
     risk_limits,
     search_replications,
     search_sampling,
@@ -34,8 +33,8 @@ from sdckit.selection.limits import (
     unpaired_rows_fact,
 )
 from sdckit.selection.plan import runs_of, settings_of
-from sdckit.selection.points import Conditions, Point, loosened, positions_by_strength
-from sdckit.selection.runner import SearchFolder, WorkerPool, opened, run_all
+from sdckit.selection.points import Conditions, Point, by_strength, loosened
+from sdckit.selection.runner import SEARCH, WorkerPool, kept_runs, opened, run_all
 from sdckit.selection.task import make_task
 
 if TYPE_CHECKING:
@@ -51,12 +50,6 @@ if TYPE_CHECKING:
 
 
 GUARDED = 100  # for each hundred settings of a grid, one stronger setting is measured as a check
-
-
-def settings_by_strength(settings: Sequence[Setting]) -> list[list[Setting]]:
-    """Group settings by method and fixed parameters; order each group from weakest to strongest."""
-    found = positions_by_strength([(setting.method.name, setting.options) for setting in settings])
-    return [[settings[position] for position in grid] for grid in found]
 
 
 @dataclass
@@ -244,7 +237,7 @@ class Search:
         sampling = search_sampling(sample_queries, prepared.n, risk_limits(limits))
         return cls(
             replace(task, sampling=sampling),
-            settings_by_strength(settings),
+            by_strength(settings, lambda setting: (setting.method.name, setting.options)),
             limits,
             minimise,
             search_replications(replications, prepared.n),
@@ -278,7 +271,7 @@ class Search:
         self._require_reachable()
         require_values(self.task)
         bisections = self._bisections()
-        place = opened(SearchFolder, folder, self.task.identity, rng, self.task.length)
+        place = opened(SEARCH, folder, self.task.identity, rng, self.task.length)
         with reported_to(progress), place as (entropy, checkpoint):
             self._measure(bisections, entropy, workers, checkpoint, observe)
         return self._choice(bisections)
@@ -289,7 +282,7 @@ class Search:
         The folder is neither locked nor changed, and nothing is measured. Raises ValueError if it holds
         another search, or if its plan is damaged.
         """
-        records = SearchFolder.read_records(folder, self.task.identity, self.task.length)
+        records = kept_runs(SEARCH, folder, self.task.identity, self.task.length)
         bisections = self._bisections()
         known: dict[str, Point] = {}
         for bisection in bisections if records else ():
@@ -298,11 +291,16 @@ class Search:
                 found = [row for row in rows if row is not None]
                 if len(found) == len(rows):
                     known[setting.identity] = self._known_point(bisection, setting, found)
-            _replay(bisection, known)
+            while (position := bisection.next_position()) is not None:
+                point = known.get(bisection.settings[position].identity)
+                if point is None:
+                    break
+                bisection.measured[position] = point
         methods = tuple(progress_by_method(bisections))
         choice = None
-        if all(one.finished for one in methods) and self._reachable:
-            with suppress(ValueError):  # a metric without a value for any setting: the search ends with that
+        if all(one.finished for one in methods):
+            with suppress(ValueError):  # no masking meets a limit, or a metric has no value for any setting
+                self._require_reachable()
                 choice = self._choice(bisections)
         return Kept(tuple(known.values()), choice, methods, len(records))
 
@@ -326,16 +324,11 @@ class Search:
         """Raise `LimitsMissed` if columns that are published unmasked alone exceed a limit."""
         original = self.task.original
         require_reachable(self.limits, original)
-        require_reachable_in(self.conditions.scenarios, original)
-
-    @cached_property
-    def _reachable(self) -> bool:
-        """False if columns that are published unmasked alone exceed a limit."""
-        try:
-            self._require_reachable()
-        except LimitsMissed:
-            return False
-        return True
+        for one in self.conditions.scenarios:
+            try:
+                require_reachable(one.limits, original, one.roles(original.roles))
+            except LimitsMissed as reason:
+                raise LimitsMissed(f"scenario {one.name}: {reason}") from reason
 
     def _known_point(self, bisection: Bisection, setting: Setting, found: list[Floats]) -> Point:
         """Return a measured setting from the numbers of its runs; the same ones are not computed twice."""
@@ -360,7 +353,11 @@ class Search:
             track("searching", sum(bisection.steps for bisection in bisections)) as report,
             WorkerPool() as processes,
         ):
-            while pending := _next_settings(bisections):
+            while pending := [
+                (bisection, position)
+                for bisection in bisections
+                if (position := bisection.next_position()) is not None
+            ]:
                 if observe is not None:
                     observe(progress_by_method(bisections))
                 report(done, len(pending))
@@ -387,21 +384,6 @@ class Search:
         maskings = len(runs_of(measured, self.replications))
         choice = choose(points, self.limits, self.minimise, maskings=maskings, conditions=self.conditions)
         return replace(add_guaranteed_alternatives(choice, bisections), warnings=self.warnings)
-
-
-def _next_settings(bisections: Sequence[Bisection]) -> list[tuple[Bisection, int]]:
-    """Return the bisections that are not finished, each with the position that it asks for."""
-    asked = [(bisection, bisection.next_position()) for bisection in bisections]
-    return [(bisection, position) for bisection, position in asked if position is not None]
-
-
-def _replay(bisection: Bisection, known: Mapping[str, Point]) -> None:
-    """Let a bisection go on as far as the settings that it asks for are known, by identity."""
-    while (position := bisection.next_position()) is not None:
-        point = known.get(bisection.settings[position].identity)
-        if point is None:
-            return
-        bisection.measured[position] = point
 
 
 def drop_unpaired_methods(settings: list[Setting]) -> list[Setting]:

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.core.scenarios import Scenario
     from sdckit.core.table import Step
+    from sdckit.masking.disclosure import Disclosure
     from sdckit.metrics.original import Original
-    from sdckit.metrics.score import Sampling
+    from sdckit.metrics.score import Sampling, Score
     from sdckit.rules.rules import Edits
     from sdckit.selection.plan import Run, Setting
     from sdckit.selection.points import Conditions
@@ -60,6 +61,7 @@ class Task:
     scenarios: Sequence[tuple[Scenario, Original]] = ()  # the data as other intruders know them
     sampling: Sampling | None = None  # of the records on which linkage is estimated; None: all
     bases: dict[tuple[str, str], Any] = field(default_factory=dict)  # see `Job`
+    published: dict[str, Any] = field(default_factory=dict)  # what settings disclose, by identity
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -191,18 +193,34 @@ class Task:
 
     def measure(self, run: Run, entropy: int) -> Floats:
         """Mask the data as one run says and measure the masked data; return all numbers as one array."""
-        rng = stream_generator(entropy, run.stream(self.draws))
-        job = self.job(run.setting)
+        setting, rng = run.setting, stream_generator(entropy, run.stream(self.draws))
+        job, paired = self.job(setting), setting.paired
         masked = job.released(rng)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        labels, found = iter(self.labels), []
+        none = [np.nan] * (len(self.variables) * len(FIGURES))
+        labels = iter(self.labels)
+        found: list[float] = []
         asked = [(self.metrics, self.original), *((one.metrics, known) for one, known in self.scenarios)]
         for metrics, original in asked:
-            pairs = self._pairs(masked, run.setting, job, original)
-            found += [self._figures(metric, pairs, next(labels), options, run.setting) for metric in metrics]
+            pairs = self._pairs(masked, setting, job, original)
+            for metric in metrics:
+                label = next(labels)
+                scores: list[Score | None] = [None] * len(pairs)
+                if paired or not metric.paired:
+                    scores = measure(
+                        metric, pairs, options, label=label, sampling=self.sampling, detail=self.detail
+                    )
+                for pair, score in zip(pairs, scores, strict=True):
+                    found += none if score is None else self._figures(pair, score)
             for pair in pairs:  # what it keeps refers to it, so that its memory would be freed late
                 pair.cache.clear()
-        return np.concatenate(found)
+        return np.array(found)
+
+    def _figures(self, pair: Pair, score: Score) -> list[float]:
+        """Return the numbers of one metric for one group of records."""
+        if self.per_variable:
+            return table_figures(pair, score).ravel().tolist()
+        return whole_file_figures(pair, score)
 
     def _pairs(self, masked: Floats, setting: Setting, job: Job, original: Original) -> list[Pair]:
         """Return the pairs of original and masked values, of the whole file and of each stratum.
@@ -210,39 +228,31 @@ class Task:
         `original` has the roles of the default intruder, or of a scenario's. A release has its rows shuffled,
         so the order of the rows tells nothing here.
         """
-        parts, columns = self.original.parts, self.original.columns
+        parts = self.original.parts
+        disclosure, windows = self._published(setting)
         whole = Pair(
             original,
             masked,
             rules=None if job.edits is None else job.edits.public_rules,
-            disclosure=replace(setting.disclosure, by=original.roles.by if parts else ()),
+            disclosure=disclosure,
             strata=[(name, rows) for name, rows, _ in parts],
             remask=job.released,
             trial=True,
         )
-        if not parts:
-            whole.window = setting.disclosure.width("all", self.original.values, columns)
-        pairs = [whole]
-        for name, rows, part in parts:
-            pairs.append(whole.take(rows, part))
-            pairs[-1].window = setting.disclosure.width(name, part.values, columns)
+        pairs = [whole, *(whole.take(rows, part) for _, rows, part in parts)]
+        for pair, window in zip(pairs, windows, strict=True):
+            pair.window = window
         return pairs
 
-    def _figures(
-        self, metric: Metric, pairs: list[Pair], label: str, options: dict[str, Any], setting: Setting
-    ) -> Floats:
-        """Return the numbers of one metric for each group of records; NaN where it does not apply."""
-        none = np.full(len(self.variables) * len(FIGURES), np.nan)
-        if metric.paired and not setting.paired:
-            return np.tile(none, len(pairs))
-        describe = table_figures if self.per_variable else whole_file_figures
-        scores = measure(metric, pairs, options, label=label, sampling=self.sampling, detail=self.detail)
-        return np.concatenate(
-            [
-                none if score is None else np.ravel(describe(pair, score))
-                for pair, score in zip(pairs, scores, strict=True)
-            ]
-        )
+    def _published(self, setting: Setting) -> tuple[Disclosure, list[Any]]:
+        """Return what a setting discloses, and the window of each group of records; for all replications."""
+        if setting.identity not in self.published:
+            parts, told = self.original.parts, setting.disclosure
+            groups = [(name, part.values) for name, _, part in parts] or [("all", self.original.values)]
+            windows = [told.width(name, values, self.original.columns) for name, values in groups]
+            disclosure = replace(told, by=self.original.roles.by) if parts else told
+            self.published[setting.identity] = disclosure, [*([None] if parts else []), *windows]
+        return self.published[setting.identity]
 
     def measure_and_record(self, run: Run, entropy: int, checkpoint: Checkpoint | None) -> Floats:
         """Measure one run, append its numbers to the checkpoint if there is one, and return them."""
@@ -257,7 +267,7 @@ class Task:
         parts = [(name, rows, part.without_table()) for name, rows, part in self.original.parts]
         vars(original).update(strata=self.original.strata, units=self.original.units, parts=parts)
         scenarios = [(one, _without_table(known)) for one, known in self.scenarios]
-        return replace(self, original=original, scenarios=scenarios, bases={})
+        return replace(self, original=original, scenarios=scenarios, bases={}, published={})
 
 
 def _without_table(original: Original) -> Original:
