@@ -3,6 +3,9 @@
 What is printed beside them is not looked at here.
 """
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
@@ -130,6 +133,19 @@ def test_swaps_with_equal_values_never_exclude_the_truth(share):
         known = np.random.default_rng(draw).permutation(200)[: round(share * 200)]
         scores = attacker.swap_scores(X[known], Y, attacker.window_moves(X[known], Y, 0.3))
         assert np.isfinite(scores[known, np.arange(len(known))]).all()
+
+
+def test_exact_products_tell_the_pairing_of_few_records_and_a_release_says_so():
+    x = np.random.default_rng(3).lognormal(size=(7, 2))
+    release = sdc.release(x, "moment_preserving_noise", delta=0.9, decimals=None, metrics=["brmae"])
+    y, centred = release.data, x - x.mean(0)
+    pairings = np.array(list(itertools.permutations(range(7))))
+    products = np.einsum("ki,pkj->pij", centred, y[pairings])  # of originals and published records
+    misses = np.abs(products - math.sqrt(1 - 0.9**2) * centred.T @ centred).max(axis=(1, 2))
+    assert (release.rows[pairings[misses.argmin()]] == np.arange(7)).all()
+    assert any(
+        note.startswith("sums of products of original and published") for note in release.evaluation.notes
+    )
 
 
 def test_permuted_file_gives_chance():

@@ -737,6 +737,15 @@ def _law_of_moment_preserving_noise(options: dict[str, Any], values: Floats) -> 
     return correlated(mean, space.loadings * space.units, delta * np.sqrt(left / (n - 1 - rank)))
 
 
+def notes_on_products(_values: Floats, options: dict[str, Any]) -> list[str]:
+    """Return a note that only the true pairing of records keeps what is kept exactly; none without noise."""
+    exact = (
+        "sums of products of original and published records are exact, and only the true pairing keeps them"
+    )
+    more = "among few records or with many columns, pairings can be tried, which finds more than linkage says"
+    return [f"{exact}: {more}"] if options["delta"] else []
+
+
 @method(
     title="moment-preserving noise",
     place=60,
@@ -755,6 +764,7 @@ def _law_of_moment_preserving_noise(options: dict[str, Any], values: Floats) -> 
     basis=space_of,
     random=True,
     law=_law_of_moment_preserving_noise,
+    release_notes=notes_on_products,
     records=lambda _options, p: 2 * p + 1,  # for noise orthogonal to p variables with their covariance
     reference=LANGSRUD,
 )
@@ -768,7 +778,8 @@ def moment_preserving_noise(
     Skewness, quantiles and relations that are not linear are not kept: variables become more like the
     normal distribution, and values outside the original's range, also negative ones, appear. Exactness
     is lost where cells are missing (the variable's mean stands in for them and they are taken out again)
-    and where the result is rounded. Needs 2p + 1 records for p variables.
+    and where the result is rounded. Needs 2p + 1 records for p variables. Not for strata of about ten
+    records, in which the exact products tell which published record stands for which original.
 
     Parameters
     ----------
