@@ -81,6 +81,24 @@ def test_a_table_that_was_changed_after_it_was_measured_is_refused(tmp_path):
     assert store_in(tmp_path).ids() == []
 
 
+def test_a_record_that_cannot_be_written_leaves_neither_file_nor_report(tmp_path, monkeypatch):
+    put_people(tmp_path)
+    roles = ["--key", "name", "--drop", "street", "--untouched", "region", "--private", "record"]
+    words = ["mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--release", "--report", "report.html"]
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "add", full)
+        done = run_here(tmp_path, *words, *roles)
+    assert done.returncode == 2
+    assert not (tmp_path / "out.csv").exists()
+    assert not (tmp_path / "report.html").exists()
+    good(tmp_path, *words, *roles)
+    assert (tmp_path / "report.html").exists()
+
+
 def test_the_demo_keeps_its_own_record(demo, tmp_path):
     folder, done = demo
     assert "Private record" in done.stdout

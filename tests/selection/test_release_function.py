@@ -132,11 +132,10 @@ def test_progress_reaches_the_caller(where):
 
 
 def test_a_report_that_fails_leaves_no_file(tmp_path):
-
     plan = ReleasePlan("mdav", {"k": 3}, metrics="brmae")
     file = ReleaseFile(tmp_path / "out.csv")
 
-    def refuse(release, _digest, _notes):
+    def refuse(release, _digest, _notes, _drafts):
         assert in_order(release).equals(sdc.mask(frame(), "mdav", k=3))
         assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
         raise OSError("no room for a report")

@@ -136,13 +136,13 @@ def publish(
     measure: Measure,
     *,
     origin: Origin | None = None,
-    report: Callable[[Release[Any], str, list[str]], object] | None = None,
+    report: Callable[[Release[Any], str, list[str], ExitStack], object] | None = None,
 ) -> tuple[Release[Any], str]:
     """Hand a masked table out, whole or not at all; return the release and its ID in the private record.
 
     `measure` gets the table as it is read back, and raises `LimitsMissed` if it misses a limit.
-    `report(release, digest, notes)` writes what else is published; the notes tell of earlier releases. A
-    working copy has no `origin`, no record and the ID "".
+    `report(release, digest, notes, drafts)` drafts what else is published; the notes tell of earlier
+    releases. A working copy has no `origin`, no record and the ID "".
 
     Nothing gets its name before all that may fail is done; a file whose record could not be written, or a
     record whose file could not be named, is removed again. No other process adds a release meanwhile.
@@ -151,7 +151,7 @@ def publish(
         warn_of_formulas(published.data)
     one = ""
     with ExitStack() as held, ExitStack() as undo:
-        with file.draft(published) as draft:
+        with file.draft(published) as draft, ExitStack() as pages:
             digest = digest_of_file(draft)
 
             def unless_named(remove: Callable[[], object]) -> None:
@@ -166,7 +166,8 @@ def publish(
                     held.enter_context(origin.store.lock())
                     earlier = ledger.judge(origin.store, release)
                 if report is not None:
-                    report(release, digest, [] if earlier is None else ledger.together_note(earlier.joints))
+                    notes = [] if earlier is None else ledger.together_note(earlier.joints)
+                    report(release, digest, notes, pages)
             if file.crosswalk is not None:  # it has its name, and the release may not get its own
                 undo.callback(unless_named, partial(file.crosswalk.unlink, missing_ok=True))
             if origin is not None and earlier is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -242,8 +243,8 @@ def publish(work: Work, plan: ReleasePlan, original: Original, choice: Choice | 
     file, notes, summary = _file(work, plan, original), list[str](), {}
     origin = _origin(work, plan)
 
-    def add_notes_and_reports(made: Release[Any], digest: str, joint: list[str]) -> None:
-        """Collect notes on a release, `joint` ones with earlier releases, and its summary; write reports."""
+    def add_notes_and_reports(made: Release[Any], digest: str, joint: list[str], drafts: ExitStack) -> None:
+        """Collect notes on a release, `joint` ones with earlier releases, and its summary; draft reports."""
         assert made.made_from is not None  # noqa: S101 - it was just made
         pair = made.made_from.pair
         if origin is not None:
@@ -261,7 +262,7 @@ def publish(work: Work, plan: ReleasePlan, original: Original, choice: Choice | 
                 return build.report_on_evaluation(told, name=file.path.name, **about)
             return build.report_on_choice(choice, told, name=request.data.name, draws=made.draws, **about)
 
-        notes.extend(write_reports(request, found, make_page))
+        notes.extend(write_reports(request, found, make_page, drafts))
         if request.as_json:
             summary.update(found.summary(private=False).to_dict())
 
@@ -355,26 +356,41 @@ def _order_notes(plan: ReleasePlan, file: ReleaseFile) -> list[str]:
 
 
 def write_report(
-    path: Path | None, request: Request, make_page: Callable[[Any], Any], *, private: bool = False
+    path: Path | None,
+    request: Request,
+    make_page: Callable[[Any], Any],
+    *,
+    private: bool = False,
+    drafts: ExitStack | None = None,
 ) -> list[str]:
-    """Write an HTML report if one is asked for; return the lines to print about it."""
+    """Write an HTML report if one is asked for; return the lines to print about it.
+
+    It gets its name at once, or with other `drafts`.
+    """
     if path is None:
         return []
     from sdckit.report import build  # noqa: PLC0415 - slow to import, and only for reports
 
-    build.write_page(path, str(make_page(build)), overwrite=request.overwrite, private=private)
+    with ExitStack() if drafts is None else nullcontext(drafts) as named:
+        draft = named.enter_context(atomic.atomic(path, overwrite=request.overwrite, private=private))
+        draft.write_text(str(make_page(build)), encoding="utf-8")
     return [f"wrote {path}"]
 
 
-def write_reports(request: Request, found: Measured, make_page: Callable[[Any, Summary], Any]) -> list[str]:
+def write_reports(
+    request: Request,
+    found: Measured,
+    make_page: Callable[[Any, Summary], Any],
+    drafts: ExitStack | None = None,
+) -> list[str]:
     """Write the report to publish and the private one, where they are asked for; return lines to print."""
+
+    def page(build: Any, *, private: bool = False) -> Any:
+        return make_page(build, found.summary(private=private))
+
     path = request.private_report
-    lines = write_report(
-        request.report, request, lambda build: make_page(build, found.summary(private=False))
-    )
-    lines += write_report(
-        path, request, lambda build: make_page(build, found.summary(private=True)), private=True
-    )
+    lines = write_report(request.report, request, page, drafts=drafts)
+    lines += write_report(path, request, partial(page, private=True), private=True, drafts=drafts)
     if path is not None:
         warn(f"'{path}' has exact statistics of the original; keep it secret, and never beside the release")
     return lines
