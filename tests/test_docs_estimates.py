@@ -28,6 +28,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.long
 def test_the_command_and_its_job_file_are_as_shown(folder):
     (command,) = (text for kind, _, text in BLOCK.findall(PAGE) if kind == "console")
     first, *shown = command.replace("\\\n", "").splitlines()

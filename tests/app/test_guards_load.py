@@ -115,6 +115,7 @@ def drip(server, sent, slow, found):
         assert not reader.is_alive(), "the connection was never closed"
 
 
+@pytest.mark.long
 def test_slow_clients_are_cut_off(server):
     get, keep = server.head("GET", "open"), server.head("GET", "open", connection="keep-alive")
     post = server.head("POST", "undo", content_length=1000, content_type="application/x-www-form-urlencoded")

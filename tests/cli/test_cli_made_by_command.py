@@ -122,6 +122,7 @@ def test_it_runs_alone_in_a_private_folder_without_secrets(folder):
     assert left(folder) == []
 
 
+@pytest.mark.long
 def test_its_numbers_are_the_intruders_own_and_the_same_at_every_run(folder):
     place = folder / "facts.txt"
     numbers = []
@@ -342,6 +343,7 @@ def test_a_stop_ends_the_command_and_removes_its_folder(folder, number):
     until(lambda: not left(folder) and not runs(sleeping))
 
 
+@pytest.mark.long
 def test_what_a_killed_guard_left_is_removed_at_the_next_start(folder):
     home = folder.with_name("temporary")
     with draft_folder(home) as place:

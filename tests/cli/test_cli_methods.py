@@ -201,6 +201,7 @@ def test_parameters_of_columns_in_a_search(tmp_path, grid):
 # everything at once
 
 
+@pytest.mark.long
 def test_every_method_is_swept_and_in_the_report(tmp_path):
     words = ["--method", "all", "--metrics", "brmae,linkage", "--format", "csv", "--report", "map.html"]
     done = good(tmp_path, "sweep", "data.csv", "-o", "sweep", *KEYED, *words)

@@ -11,7 +11,7 @@ from sdckit.app.running import Running
 from sdckit.io import atomic, memory
 from sdckit.io import atomic as drafts
 from sdckit.record import store as private_files
-from sdckit.selection import runner as sweep_folder
+from sdckit.selection import runner
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -28,7 +28,7 @@ print(len(sys.modules))
 @pytest.fixture
 def windows(monkeypatch):
     """Take away the modules that Windows lacks."""
-    for module in (drafts, private_files, sweep_folder):
+    for module in (drafts, private_files, runner):
         monkeypatch.setattr(module, "fcntl", None)
     monkeypatch.setattr(memory, "resource", None)
 
@@ -70,9 +70,10 @@ def test_folders_of_drafts_and_sweeps_work_without_locks(tmp_path):
         (folder / "part").touch()
     drafts.sweep_drafts(tmp_path)
     assert not list(tmp_path.iterdir())
-    with sweep_folder.SweepFolder(tmp_path / "sweep", {"plan": 1}, 5, 2) as place:
-        assert place.entropy == 5
-        assert not sweep_folder.in_use(place.folder)
+    folder = tmp_path / "sweep"
+    with runner.opened(runner.SWEEP, folder, {"plan": 1}, 5, 2) as (entropy, _finished):
+        assert entropy == 5
+        assert not runner.in_use(folder)
 
 
 @pytest.mark.usefixtures("windows")

@@ -104,6 +104,7 @@ def test_the_defaults_of_the_command_are_written_out_where_those_of_the_library_
         )
 
 
+@pytest.mark.long
 def test_the_script_chooses_what_the_command_chooses(tmp_path):
     sample = sdc.load_sample().select(PUBLISHED).head(200)
     codes = pl.Series("code", [f"00{i % 7}" for i in range(sample.height)])

@@ -102,6 +102,7 @@ def test_the_check_sees_credit_that_is_not_shared_among_equal_queries(monkeypatc
         check_credits(full, attack_result(part, "dbrl", {}), everyone(part))
 
 
+@pytest.mark.long
 def test_a_sample_of_outliers_is_drawn_among_the_outliers():
     full, part = masked_pair("noise", 3000), masked_pair("noise", 3000, sample=QuerySample(50))
     exact = score_linkage(full, share=0.05).value.overall
@@ -223,6 +224,7 @@ def test_the_interval_of_a_mean_of_strata_is_narrower_than_the_mean_of_intervals
 # --- evaluate ---
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "metrics", [["linkage", "dbrl", "dbrl_mahalanobis", "dbrl_rank", "linkage_outliers"]]
 )
@@ -253,6 +255,7 @@ def test_an_evaluation_says_what_was_estimated(metrics):
     )
 
 
+@pytest.mark.long
 def test_a_scenario_meets_its_limit_only_if_the_upper_end_does():
     table = survey(2100)
     masked = sdc.Microdata(table, **ROLES).mask("noise", percent=60.0, rng=3)

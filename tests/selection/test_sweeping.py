@@ -171,6 +171,7 @@ def test_the_original_is_left_alone():
     assert np.array_equal(data, before)
 
 
+@pytest.mark.long
 def test_long_and_short_columns_give_what_masking_by_hand_gives():
     data = frame(5000)
     plan = {"rank_swap": {"p": 0.01}, "noise": {"percent": 5}}
