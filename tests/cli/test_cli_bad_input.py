@@ -23,7 +23,7 @@ GROUPS = (CASES, FILE_CASES, MASKING_CASES, SWEEP_CASES, RECOMMEND_CASES, RECODE
 EVERY = {name: case if len(case) == 3 else ({}, *case) for group in GROUPS for name, case in group.items()}
 # Outside this process, whose streams and warnings pytest replaces; the others in this one, to save time.
 APART = [
-    *list(CASES)[::3],
+    *list(CASES)[::2],
     *list(MASKING_CASES)[::16],
     *list(SWEEP_CASES)[::16],
     *list(RECOMMEND_CASES)[::16],
