@@ -107,7 +107,7 @@ def test_a_noised_column_beside_swaps_does_not_hide_them():
     ]
     assert intruder.exchanged_columns(x, shadows) == [0, 1, 2]
     codes = [intruder.codes_of(x[:, j], noised[:, j]) for j in range(3)]
-    left = intruder.propagate(
+    left = intruder.pairs_left(
         np.abs(np.argsort(np.argsort(x[:, 0]))[None] - np.argsort(np.argsort(noised[:, 0]))[:, None]) <= 72,
         codes,
     )

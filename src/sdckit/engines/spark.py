@@ -277,7 +277,7 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkContext:
     conf = SparkConf().setMaster(master).setAppName("sdckit")
     conf.setAll([*_settings(master).items(), *settings.items()])
     before = signal.getsignal(signal.SIGINT)
-    with tempfile.TemporaryFile() as log, _environment(master):
+    with tempfile.TemporaryFile() as log, _spark_variables(master):
         try:
             gateway = launch_gateway(conf, {"stderr": log})  # type: ignore[no-untyped-call]
             context = SparkContext(conf=conf, gateway=gateway)
@@ -321,8 +321,8 @@ def _on_loopback(master: str) -> bool:
 
 
 @contextmanager
-def _environment(master: str) -> Iterator[None]:
-    """Set the variables that Spark reads as it starts, where the user has not set them."""
+def _spark_variables(master: str) -> Iterator[None]:
+    """Set variables that Spark reads, where the user has not, while the `with` block runs."""
     wanted: dict[str, Any] = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     if _on_loopback(master):
         wanted["SPARK_LOCAL_IP"] = LOOPBACK

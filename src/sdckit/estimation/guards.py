@@ -189,7 +189,7 @@ FEW_RESPOND = "fewer than ten records have one of both responses"
 def model_shares(file: SurveyFile, request: Request, levels: Levels, rows: Rows) -> Iterator[Share]:
     """Yield what records contribute to each coefficient of a model in each domain."""
     data, seen = model_data(file, request, levels)
-    compared = _compared(file, request, levels)
+    compared = _in_first_class(file, request, levels)
     labels = file.grouping(request.by).labels
     for domain, members in enumerate(members_of(file, request.by, seen & (data.weights > 0))):
         own = data.take(members.records)
@@ -208,8 +208,8 @@ def model_shares(file: SurveyFile, request: Request, levels: Levels, rows: Rows)
             yield share
 
 
-def _compared(file: SurveyFile, request: Request, levels: Levels) -> dict[str, Ints]:
-    """Return 1 for the records in the first class of each column of classes, 0 for others, by column."""
+def _in_first_class(file: SurveyFile, request: Request, levels: Levels) -> dict[str, Ints]:
+    """Return, by class column of the model, 1 for the records in its first class and 0 for others."""
     found = {}
     for name in request.columns:
         if (request.text, name) not in levels:

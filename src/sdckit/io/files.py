@@ -53,7 +53,7 @@ class Source:
         return () if self.meta is None else self.meta.labelled
 
     def missing_marks(self) -> dict[str, NDArray[np.int64]]:
-        """Return the mark of each cell of the numeric columns whose missing cells look different.
+        """Return what stands in the missing cells of numeric columns, a number for each text; else 0.
 
         A mark is the same number for the same text, such as NA or .a, in any file; 0 for an empty cell.
         """

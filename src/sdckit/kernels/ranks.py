@@ -578,7 +578,7 @@ def number_buckets(x: Floats, t: Floats, y: Floats, first: Floats, middle: Float
 
 @kernel
 def value_buckets(values: Floats, splitters: Floats) -> Ints:
-    """Return the bucket of each value among distinct splitters in ascending order."""
+    """Return each value's bucket: 2k + 1 if it equals splitter k, 2k if it lies just below it."""
     buckets = np.empty(values.size, np.int64)
     for i in range(values.size):
         low, high = np.int64(0), np.int64(splitters.size)

@@ -548,7 +548,7 @@ def vmdav_numbers(
     basis: Floats | None = None,
     **_published: object,
 ) -> Ints:
-    """Return the number of each record's V-MDAV group; -1 without any value, unless gaps="alike"."""
+    """Return each record's V-MDAV group; records without a value have -1, or join groups if gaps="alike"."""
     present = ~np.isnan(values).all(axis=1)
     groups = np.full(len(values), -1)
     if k == 1:

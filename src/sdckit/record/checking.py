@@ -100,7 +100,7 @@ def _measured(store: Store, entry: Entry, original: Original) -> tuple[Pair, Eva
     rows = read_table(store.crosswalk(entry))[crosswalk.ORIGINAL].to_numpy() - 1
     masking = Masking(written, [], ledger.disclosure_of(entry))
     pair = plan.pair(original, written, Published(masking, rows))
-    generator, secret, ties = plan.random_numbers(entry.entropy_bytes, entry.draws)
+    generator, secret, ties = plan.random_sources(entry.entropy_bytes, entry.draws)
     result = plan.evaluate(pair, masking, ties)
     if not entry.calibrate:
         return pair, result

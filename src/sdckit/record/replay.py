@@ -79,7 +79,7 @@ def replay(store: Store, one: str, data: Path, output: Path, *, overwrite: bool 
     source = read_input(entry, data)
     check_input(entry, data, source)
     original, plan = read_original(entry, source), ReleasePlan(**entry.plan_options())
-    generator, secret, _ = plan.random_numbers(entry.entropy_bytes, entry.draws)
+    generator, secret, _ = plan.random_sources(entry.entropy_bytes, entry.draws)
     published = plan.publish(plan.mask(original, generator), original, secret)
     file = ReleaseFile(
         output,

@@ -69,7 +69,7 @@ class Work:
         return cls(request, checked.with_columns_of(request, source.frame.columns), listener, source)
 
     def prepare(self) -> Original:
-        """Return the original with its roles checked, for a file that is masked; keep the job."""
+        """Return the original with its roles checked, for a file that is masked."""
         gone = {*self.checked.drop, *(self.checked.key if hands_out(self.request) else ())}
         columns = [name for name in self.source.frame.columns if name not in gone]
         files.check_format(self.request.output, self.source.frame.select(columns), self.source)

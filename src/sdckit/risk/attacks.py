@@ -128,7 +128,7 @@ def attacks_tried(pair: Pair, attacks: str) -> list[str]:
     found = ["dbrl"] if cells else []
     found += ["guess", *intruder.laws_of(pair)]
     found += ["row_order"] if intruder.reads_order(pair) else []
-    return found + (["rows_of_units"] if units.shows_units(pair) else [])
+    return found + (["rows_of_units"] if units.reads_whole_units(pair) else [])
 
 
 def applicable_attacks(pair: Pair, direction: str, attacks: str = ALL) -> Iterator[AttackResult]:
@@ -644,10 +644,12 @@ def sure_links(pair: Pair) -> SureLinks:
     laws = intruder.laws_of(pair)
     found = [*(_sure_links_by(pair, by) for by in laws), _by_facts(pair)]
     found += [_sure_links_by(pair, "other_columns")] if not laws and intruder.reads_order(pair) else []
-    if units.shows_units(pair) and intruder.runs_again(pair):
+    if units.reads_whole_units(pair) and intruder.runs_again(pair):
         chances = units.row_chances_by_facts(pair)
         found.append(SureLinks(chances, int((chances > SURE).sum())))
-    for by in laws if units.shows_units(pair) else ():  # rows whose unit is found by all its rows together
+    for by in (
+        laws if units.reads_whole_units(pair) else ()
+    ):  # rows whose unit is found by all its rows together
         links, numbers = units.unit_posterior(pair, by), units.numbers_read(pair)
         truth = links.of_truth(links.bethe)[numbers]
         found.append(SureLinks(truth, int(np.isin(numbers, links.links_claimed).sum())))

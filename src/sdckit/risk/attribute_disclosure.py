@@ -21,7 +21,7 @@ from sdckit.risk.distances import OF_ROWS, OVERVIEW, kept, once, score_of_file, 
 from sdckit.risk.facts import TO_MASKED, facts_of
 from sdckit.risk.law import LARGE, law_of_shadows
 from sdckit.risk.literature import nearest_attack
-from sdckit.risk.units import Property, guessed_shares, linked_shares, rows_in_units, shows_units
+from sdckit.risk.units import Property, guessed_shares, linked_shares, reads_whole_units, rows_in_units
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -197,7 +197,7 @@ def learn(pair: Pair, cells: Confidential, name: str) -> Learned:
             shares[f"{by}, true values"] = votes_right(
                 Confidential(original, original), voters, values, weights, rows
             )
-    for by in intruder.laws_of(pair) if shows_units(pair) else ():
+    for by in intruder.laws_of(pair) if reads_whole_units(pair) else ():
         links, chance = rows_in_units(pair, by)
         shares[f"{by}, units"] = links.shares(chance, wanted.of_links, forward=False)
     if intruder.laws_of(pair) and intruder.proves_swaps(pair):  # each finds his own record

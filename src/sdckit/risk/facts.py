@@ -204,7 +204,7 @@ def base_relation(x: Floats, y: Floats, half: Floats) -> Relation:
 
 
 def window_relation(ours: TieBlocks, theirs: TieBlocks, j: int, width: float) -> Relation:
-    """Return the relation of a window of ranks: blocks of ties, the published one widened, overlap."""
+    """Return the facts of a rank window: tied originals' ranks overlap the published ones, widened by it."""
     first, last = relation(ours.first[:, j], theirs.first[:, j]), relation(ours.last[:, j], theirs.last[:, j])
     return Relation(first.low, last.high, first.published_low - width, last.published_high + width)
 
@@ -394,7 +394,7 @@ def missing_places(pair: Pair) -> tuple[Ints | None, Ints | None]:
 
 
 def _code_numbers(cells: Floats, codes: Sequence[float]) -> Ints:
-    """Return 1 for each empty cell, and from 2 on the position of the code that stands in it."""
+    """Return 2 and up for the code that stands in each cell; 1 for any other cell."""
     found = np.ones(cells.shape, np.int64)
     for number, code in enumerate(codes):
         found[cells == code] = number + 2

@@ -237,13 +237,13 @@ def reading_of(pair: Pair, by: str, *, order: bool = False, inferred: bool = Tru
 
     With `order`, by the order of the rows, too. Columns that are `inferred` tell the same in every release.
     """
-    reading, more = _masked_reading(pair, by), read_beside(pair, order=order, inferred=inferred)
+    reading, more = _law_search(pair, by), read_beside(pair, order=order, inferred=inferred)
     return with_more(reading, more) if more else reading
 
 
 @distances.once
-def _masked_reading(pair: Pair, by: str) -> Search:
-    """Return the masked variables as read by the law of shadows, or by that of the release's own folds."""
+def _law_search(pair: Pair, by: str) -> Search:
+    """Return how likely pairs are by the law of shadows, or by that of the release's own folds."""
     if by == "other_columns":
         return Search(lambda rows, _: np.zeros(len(rows)), list)
     ours = distances.known_columns(pair, pair.original.values)
@@ -357,8 +357,8 @@ def exchanged_columns(original: Floats, shadows: Sequence[Floats] | Floats) -> l
     ]
 
 
-def propagate(possible: Bools, columns: Sequence[Codes]) -> Bools:
-    """Return which pairs, published row x original, are left when every pair needs its exchanged partners."""
+def pairs_left(possible: Bools, columns: Sequence[Codes]) -> Bools:
+    """Return the pairs left after rounds that ask for exchanged partners and for one-to-one links."""
     found = possible.copy()
     left = int(found.sum())
     for _ in range(ROUNDS):
@@ -469,7 +469,7 @@ def whole_matrix(pair: Pair, by: str, *, order: bool = False) -> Floats:
 
 def pairs_after_swaps(matrix: Floats, codes: Sequence[Codes]) -> Pairs:
     """Return the likely pairs of a file after swaps of these columns have been undone."""
-    left = propagate(np.isfinite(matrix), codes)
+    left = pairs_left(np.isfinite(matrix), codes)
     left |= ~left.any(axis=1, keepdims=True) & np.isfinite(matrix)  # a contradiction tells nothing
     if int(left.sum()) > len(left):  # else each row has one original left
         matrix = supported(np.where(left, matrix, -1e6), codes)

@@ -596,17 +596,17 @@ def _weights(components: Floats) -> Floats:
 
 @kernel
 def _minimise(found: Floats, weights: Floats) -> None:
-    """Move weights to the least loss between 0 and MOST, by Newton's steps, halved where one is too long."""
+    """Move weights to the least misfit between 0 and MOST, by Newton's steps, halved where one is too long."""
     count = len(weights)
     slope, bend = np.empty(count), np.empty((count, count))
     trial, more_slope, more_bend = np.empty(count), np.empty(count), np.empty((count, count))
-    value = _loss(found, weights, slope, bend)
+    value = _penalised_misfit(found, weights, slope, bend)
     for _ in range(NEWTON):
         step = _newton_step(weights, slope, bend)
         new = value
         for _ in range(10):
             trial[:] = weights + step
-            new = _loss(found, trial, more_slope, more_bend)
+            new = _penalised_misfit(found, trial, more_slope, more_bend)
             if new <= value:
                 break
             step *= 0.5
@@ -636,8 +636,8 @@ def _newton_step(weights: Floats, slope: Floats, bend: Floats) -> Floats:
 
 
 @inner
-def _loss(found: Floats, weights: Floats, slope: Floats, bend: Floats) -> float:
-    """Return minus the mean log probability of the true originals; write its first and second derivatives."""
+def _penalised_misfit(found: Floats, weights: Floats, slope: Floats, bend: Floats) -> float:
+    """Return minus the mean log probability of the true originals, plus a ridge; write both derivatives."""
     count, rows, size = found.shape
     score, mean, products = np.empty(size), np.empty(count), np.empty((count, count))
     value = 0.0

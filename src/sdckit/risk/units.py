@@ -261,8 +261,8 @@ def _credits_among(candidates: Bools, targets: Floats, queries: Floats) -> Float
 # --- whole units, by the law of the masking --------------------------------------------------------------
 
 
-def shows_units(pair: Pair) -> bool:
-    """Return True if the release shows which rows belong to a unit, and units can be compared as wholes."""
+def reads_whole_units(pair: Pair) -> bool:
+    """Return True if rows of a unit can be told to belong together, and a law or facts compare units."""
     whole = pair.rows is None and read_units(pair) is not None
     return whole and bool(runs_again(pair) or laws_of(pair))
 
@@ -364,9 +364,9 @@ def units_by_law(pair: Pair) -> Iterator[Floats]:
 
     Where the method draws nothing, the facts say it all: units whose rows are published alike are equal.
     """
-    if shows_units(pair) and runs_again(pair):
+    if reads_whole_units(pair) and runs_again(pair):
         yield chances_by_facts(pair)
-    for found in [unit_posterior(pair, by) for by in laws_of(pair)] if shows_units(pair) else ():
+    for found in [unit_posterior(pair, by) for by in laws_of(pair)] if reads_whole_units(pair) else ():
         for chance in (found.both, found.plain):
             for forward in (True, False):
                 yield found.credit(chance, forward=forward)

@@ -99,7 +99,7 @@ def require_reachable(limits: Mapping[str, float], original: Original, roles: Ro
     floor = floor_of_data(original, roles)
     least = {"linkage": floor.floor, "uniques": floor.share}
     for risk, limit in limits.items():
-        if floor.columns and least.get(risk, 0.0) > limit:
+        if floor.columns and not meets_limit(least.get(risk, 0.0), limit):
             weights = (roles or original.roles).weights
             texts = [
                 weights_text(floor, weights),
@@ -164,7 +164,7 @@ def warn_of_units(limits: Mapping[str, float], result: Evaluation) -> None:
     """Warn where rows meet their limit and published units, on which there is none, are found more often."""
     limit = limits.get("linkage")
     measured = UNITS in result.summary["metric"].to_list()
-    if limit is None or UNITS in limits or not measured or not result[UNITS] > limit:
+    if limit is None or UNITS in limits or not measured or meets_limit(result[UNITS], limit):
         return
     warn(
         "the limit on linkage counts rows one by one; rows of a unit together lead to the right unit with "

@@ -51,7 +51,7 @@ class Setting:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that the plan gives values for, by name."""
+        """The values of the parameters that the plan names, by name."""
         return {name: self.options[name] for name in self.given}
 
     @property

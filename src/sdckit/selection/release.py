@@ -161,7 +161,7 @@ class ReleasePlan:
         """Return how maskings of the data are calibrated; raise ValueError for totals that are not safe."""
         return calibration_task(self.calibrate, self.rules, original)
 
-    def random_numbers(
+    def random_sources(
         self, entropy: bytes, draw: int, rng: Any = None
     ) -> tuple[np.random.Generator, bytes, Any]:
         """Return the generator that masks, the secret for the order of rows, and the seed for random ties.
@@ -444,7 +444,7 @@ def make_release(
         """Mask the data with the draws of this number, and hand them out if they meet the limits."""
         heard.enter_context(collect_warnings(texts))
         step(0.0, 9.0, "masking")
-        generator, secret, ties = plan.random_numbers(secrets, count, rng)
+        generator, secret, ties = plan.random_sources(secrets, count, rng)
         made = plan.mask(original, generator, task)
         step(9.0, 2.0, "writing")
         published = plan.publish(made, original, secret)
