@@ -303,7 +303,9 @@ class Request:
         "Another intruder who knows A and B only, and limits for him; repeatable.",
         in_memory=EVALUATE,
     )
-    method: Text = _option(("mask",), "[masking] method: how to mask; see `sdckit methods`", needed=("mask",))
+    method: Text = _option(
+        ("mask",), "[masking] method: how to mask", "How to mask; see `sdckit methods`.", needed=("mask",)
+    )
     made_by: Text | None = _option(
         EVALUATE,
         "[masking] made_by: method that masked the file",
