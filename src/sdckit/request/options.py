@@ -416,7 +416,8 @@ class Request:
     )
     metrics: Names = _option(
         ("mask", "evaluate", "sweep"),
-        "[measures] metrics: metrics, all default ones if not given; see `sdckit metrics`",
+        "[measures] metrics: metrics, all default ones if not given",
+        "Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
     )
     ties: Text = _option(
         COMMANDS,
