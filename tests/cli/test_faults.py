@@ -116,8 +116,20 @@ def test_a_release_with_formulas_in_its_text_is_warned_of(tmp_path, cell, warned
 
 
 def test_formulas_are_escaped_on_request_and_read_again(tmp_path):
-    texts = ["=1+1", "+cmd|x", "-a", "@b", " =c", "-5.5", "plain", "'quoted", None]
-    frame = put_survey(tmp_path).with_columns(grade=pl.Series([texts[i % 9] for i in range(60)]))
+    texts = [
+        "=1+1",
+        "+cmd|x",
+        "-a",
+        "@b",
+        " =c",
+        "-5.5",
+        "plain",
+        "'quoted",
+        None,
+        "=\n1+cmd|x",
+        "-\n=1",
+    ]
+    frame = put_survey(tmp_path).with_columns(grade=pl.Series([texts[i % 11] for i in range(60)]))
     frame = frame.rename({"grade": "=grade"})
     frame.write_csv(tmp_path / "data.csv")
     roles = ["--key", "id", "--drop", "weight", "--untouched", "=grade,region", "--private", "record"]
@@ -128,10 +140,27 @@ def test_formulas_are_escaped_on_request_and_read_again(tmp_path):
     with (tmp_path / "out.csv").open(newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert not [cell for cell in cells if re.match(r"\s*[=@]|[+-].*[a-z]", cell)]
-    assert {"'=1+1", "'+cmd|x", "'-a", "'@b", "' =c", "-5.5", "plain", "'quoted", "'=grade"} <= set(cells)
+    assert {
+        "'+cmd|x",
+        "'-a",
+        "'@b",
+        "' =c",
+        "-5.5",
+        "plain",
+        "'quoted",
+        "'=grade",
+        "'=\n1+cmd|x",
+        "'-\n=1",
+    } <= set(cells)
     read = files.read(tmp_path / "out.csv", Dialect(escape_formulas=True)).frame
     order = pl.read_csv(tmp_path / "order.csv")["original_row"] - 1
     assert read["=grade"].to_list() == frame["=grade"][order].to_list()
+    odd = pl.DataFrame({"=a": ["=x", "'=x", "''=x", "'x"], "'=a": ["1", "2", "3", "4"]})
+    with files.write_draft(tmp_path / "odd.csv", odd, dialect=Dialect(escape_formulas=True), overwrite=True):
+        pass
+    found = files.read(tmp_path / "odd.csv", Dialect(escape_formulas=True)).frame
+    assert found.columns == odd.columns
+    assert found["=a"].to_list() == odd["=a"].to_list()
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.csv.gz", "parts"])

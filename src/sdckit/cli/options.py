@@ -71,7 +71,7 @@ class SingleValueCommand(WithExamples):
             if single and given.count(option) > 1 and not ctx.resilient_parsing:
                 raise click.UsageError(f"{option.opts[-1]} is given twice and takes one value", ctx)
         left = super().parse_args(ctx, args)
-        if ctx.params.get("as_json") and ctx.params.get("as_csv"):
+        if ctx.params.get("as_json") and ctx.params.get("as_csv") and not ctx.resilient_parsing:
             raise ValueError("--json and --csv exclude each other; give one of them")
         return left
 

@@ -178,7 +178,9 @@ class Workers:
         with (
             track(step, len(stages) + 2) as report,
             exit_when_terminated(),
-            tempfile.TemporaryDirectory(prefix="sdckit-", dir=self.scratch) as folder,
+            tempfile.TemporaryDirectory(
+                prefix="sdckit-", dir=self.scratch, ignore_cleanup_errors=True
+            ) as folder,
         ):
             store = MessageStore(Path(folder, "blocks"), self.held, len(items))
             numbers = range(len(items))

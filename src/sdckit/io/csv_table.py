@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from sdckit.io.formats import Dialect
 
 
-FORMULA = (
-    r"\s*(?:[=@].|[+-].*[^\d\s.,%+-])"  # what a spreadsheet program takes for a formula, not for a number
-)
+# What a spreadsheet program takes for a formula, not for a number; a line may break inside.
+FORMULA = r"(?s:\s*(?:[=@].|[+-].*[^\d\s.,%+-]))"
 TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -44,16 +43,19 @@ def text_cells(
 
 
 def _escaped(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Put ' before cells of columns, and before names, that spreadsheet programs would run as formulas."""
-    cells = [table[name].cast(pl.String).str.replace(f"^({FORMULA})", "'$1") for name in columns]
-    names = {name: f"'{name}" for name in table.columns if re.match(FORMULA, name)}
+    """Put ' before cells of columns, and before names, that spreadsheet programs would run as formulas.
+
+    Those that have a ' before a formula already get another one, so that all can be told apart when read.
+    """
+    cells = [table[name].cast(pl.String).str.replace(f"^('*{FORMULA})", "'$1") for name in columns]
+    names = {name: f"'{name}" for name in table.columns if re.match(f"'*{FORMULA}", name)}
     return table.with_columns(cells).rename(names)
 
 
 def _without_escapes(table: pl.DataFrame) -> pl.DataFrame:
     """Return the table of text that `_escaped` was given."""
-    names = {name: name[1:] for name in table.columns if re.match(f"'{FORMULA}", name)}
-    return table.with_columns(pl.all().str.replace(f"^'({FORMULA})", "$1")).rename(names)
+    names = {name: name[1:] for name in table.columns if re.match(f"'+{FORMULA}", name)}
+    return table.with_columns(pl.all().str.replace(f"^'('*{FORMULA})", "$1")).rename(names)
 
 
 def _unchanged_text(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[str, pl.Series]:
@@ -117,7 +119,7 @@ def warn_of_formulas(frame: pl.DataFrame) -> None:
     found = [f"{count} of {name!r}" if name else "a column's name" for name, count in counts.items() if count]
     if found:
         fact = "cells that begin with =, +, - or @ are run as formulas by spreadsheet programs"
-        warn(f"{fact}: {shortened(found)}; change them before it is handed out, or set escape_formulas=True")
+        warn(f"{fact}: {shortened(found)}; change them (the commands have --escape-formulas)")
 
 
 def csv_bytes(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:

@@ -144,8 +144,9 @@ def publish(
     `report(release, digest, notes, drafts)` drafts what else is published; the notes tell of earlier
     releases. A working copy has no `origin`, no record and the ID "".
 
-    Nothing gets its name before all that may fail is done; a file whose record could not be written, or a
-    record whose file could not be named, is removed again. No other process adds a release meanwhile.
+    Nothing gets its name before all that may fail is done, reports just before the file; a file whose record
+    could not be written, or a record whose file could not be named, is removed again. No other process adds a
+    release meanwhile.
     """
     if origin is not None and suffix_of(file.path) in CSV_SUFFIXES and not file.dialect.escape_formulas:
         warn_of_formulas(published.data)

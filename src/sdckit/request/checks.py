@@ -388,7 +388,7 @@ def check_evaluate(request: Request, *, paired: bool) -> None:
         < len(masked),
     }
     for one, other in EXCLUSIVE:
-        both = getattr(request, one) and getattr(request, other)
+        both = getattr(request, one) and getattr(request, other) not in {None, False, "0"}  # 0: all records
         wrong[f"{_flag(one)} and {_flag(other)} exclude each other; drop one of them"] = both
     for text in (text for text, holds in wrong.items() if holds):
         raise ValueError(text)

@@ -236,6 +236,7 @@ class Request:
     escape_formulas: Flag = _flag(
         DESCRIBES,
         "[input] escape_formulas: texts of CSV files that spreadsheets would run have ' before them",
+        off_page=True,
     )
     encoding: Text = _option(DESCRIBES, "[input] encoding: encoding of CSV files", default="utf-8")
     table: Text | None = _option(

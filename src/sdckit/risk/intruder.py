@@ -487,7 +487,7 @@ def exchanged_codes(pair: Pair) -> list[Codes]:
 
     def proven() -> list[int]:
         """Return the columns that all shadows exchange; a few show it for most methods."""
-        columns = exchanged_columns(ours, shadows_of(pair, LEARNT_FROM))
+        columns = exchanged_columns(ours, shadows_of(pair, FEWEST))
         return exchanged_columns(ours, shadows_of(pair, FEW)) if columns else []
 
     theirs, strata = release_as_shadow(pair), seen_strata(pair)

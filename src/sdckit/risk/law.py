@@ -596,7 +596,7 @@ def _weights(components: Floats) -> Floats:
 
 @kernel
 def _minimise(found: Floats, weights: Floats) -> None:
-    """Move weights to the least misfit between 0 and MOST, by Newton's steps, halved where one is too long."""
+    """Move weights to the least misfit between 0 and MOST by Newton's steps, halved where one is too long."""
     count = len(weights)
     slope, bend = np.empty(count), np.empty((count, count))
     trial, more_slope, more_bend = np.empty(count), np.empty(count), np.empty((count, count))
@@ -637,7 +637,7 @@ def _newton_step(weights: Floats, slope: Floats, bend: Floats) -> Floats:
 
 @inner
 def _penalised_misfit(found: Floats, weights: Floats, slope: Floats, bend: Floats) -> float:
-    """Return minus the mean log probability of the true originals, plus a ridge; write both derivatives."""
+    """Return minus the mean log probability of the truth, plus a ridge; write both derivatives."""
     count, rows, size = found.shape
     score, mean, products = np.empty(size), np.empty(count), np.empty((count, count))
     value = 0.0

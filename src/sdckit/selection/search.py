@@ -322,13 +322,22 @@ class Search:
 
     def _require_reachable(self) -> None:
         """Raise `LimitsMissed` if columns that are published unmasked alone exceed a limit."""
+        if self._in_the_way is not None:
+            raise LimitsMissed(self._in_the_way)
+
+    @cached_property
+    def _in_the_way(self) -> str | None:
+        """Why no masking can meet the limits, None where one may; asked again and again by the page."""
         original = self.task.original
-        require_reachable(self.limits, original)
-        for one in self.conditions.scenarios:
-            try:
+        who = ""
+        try:
+            require_reachable(self.limits, original)
+            for one in self.conditions.scenarios:
+                who = f"scenario {one.name}: "
                 require_reachable(one.limits, original, one.roles(original.roles))
-            except LimitsMissed as reason:
-                raise LimitsMissed(f"scenario {one.name}: {reason}") from reason
+        except LimitsMissed as reason:
+            return f"{who}{reason}"
+        return None
 
     def _known_point(self, bisection: Bisection, setting: Setting, found: list[Floats]) -> Point:
         """Return a measured setting from the numbers of its runs; the same ones are not computed twice."""
