@@ -231,6 +231,7 @@ def test_a_chosen_setting_is_the_only_one_tried_and_nothing_else_is_set(work):
     assert grid == {"mdav": {"k": 3, "keep": 'a,"b, c"'}}
 
 
+@pytest.mark.long
 def test_the_copied_line_writes_the_same_job_file_and_takes_up_the_search(work, folder):
     content = changed(
         search={"max_risk": {"linkage": 0.95, "linkage_sure": 1}},

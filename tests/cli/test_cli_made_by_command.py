@@ -199,6 +199,7 @@ def test_what_a_command_does_wrong_is_one_line_and_nothing_is_written(folder, wa
     assert time.monotonic() - begun < 300
 
 
+@pytest.mark.long
 def test_what_it_prints_is_discarded(folder):
     done = good(folder, *words("--report", "r.html", *command()))
     assert PRINTED not in done.stdout + done.stderr + (folder / "r.html").read_text()

@@ -204,6 +204,7 @@ def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, more):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.long
 def test_draws_that_miss_leave_no_file(tmp_path, monkeypatch):
     """Every draw misses: rounding to tens, say, or bad luck; here by decree."""
     seen = []

@@ -139,6 +139,7 @@ def test_risks_are_those_of_memory(name, tmp_path, monkeypatch):
     assert found[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "method"), [(3_000, "rank_noise"), later((30_000, "noise"))])
 def test_longer_files_have_the_figures_of_memory(n, method, tmp_path):
     told = {

@@ -81,7 +81,7 @@ def test_settings_keep_local_sessions_to_this_machine(monkeypatch):
         assert sessions._settings(master)["spark.driver.bindAddress"] == "127.0.0.1"  # noqa: SLF001
     assert "spark.driver.host" not in sessions._settings("spark://10.0.0.1:7077")  # noqa: SLF001
     monkeypatch.setenv("PYSPARK_PYTHON", "./environment/bin/python")
-    with sessions._environment("local[*]"):  # noqa: SLF001
+    with sessions._spark_variables("local[*]"):  # noqa: SLF001
         assert os.environ["PYSPARK_PYTHON"] == "./environment/bin/python"
         assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert "SPARK_LOCAL_IP" not in os.environ

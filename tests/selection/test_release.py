@@ -196,6 +196,7 @@ def test_a_risk_exactly_at_its_limit_meets_it_and_one_without_a_value_does_not(d
     assert len(seen) == 3
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:the file does not look as if")  # of 40 records, the safest of draws
 def test_real_draws_that_miss_are_drawn_again():
     """At a limit just below the median of a random method, some draws miss and some do not."""

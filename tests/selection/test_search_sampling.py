@@ -41,6 +41,7 @@ def weakest_safe(choice):
     return {point.method: point.setting.value for point in choice.safe}
 
 
+@pytest.mark.long
 def test_a_sampled_search_finds_the_setting_of_the_full_one_or_its_neighbour(choices):
     full, sampled = map(weakest_safe, choices)
     assert full.keys() == sampled.keys() == {"noise", "mdav"}

@@ -54,6 +54,7 @@ def assert_gone(workers):
     assert all(worker.process.returncode is not None for worker in workers)
 
 
+@pytest.mark.long
 def test_another_process_gives_the_same_table_bit_for_bit(tmp_path, monkeypatch):
     data = command.put_survey(tmp_path).drop("id", "grade")
     options = {"by": "region", "weights": "weight", "per_variable": True, "detail": True, "replications": 2}
