@@ -98,7 +98,7 @@ def test_every_key_of_job_files_is_documented(sections):
     for field in JOB_OPTIONS:
         text = sections["job-file", field.section]
         assert field.path in text
-        assert field.text in text
+        assert field.text.replace("`", "") in text
         assert all(has(text, command) for command in field.jobs)
     assert {field.section for field in JOB_OPTIONS} == set(SECTIONS)
 
@@ -226,9 +226,7 @@ def test_the_search_works_from_the_file_system(opened):
     page = opened("search.html")
     page.fill("article input[name=q], .sidebar-search", "rank swapping")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#search-results li a")
-    found = [link.get_attribute("href") for link in page.locator("#search-results li a").all()]
-    assert any("docs/explanation/methods.html" in link for link in found)
+    page.wait_for_selector("#search-results li a[href*='docs/explanation/methods.html']")  # shown one by one
 
 
 def test_every_page_opens_without_a_network_and_has_its_pictures(opened, site):
