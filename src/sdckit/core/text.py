@@ -23,7 +23,7 @@ _UNSEEN_IN_LINES = re.compile(rf"(?!\n){_UNSEEN.pattern}")
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Return a text that is safe to print: characters that move a cursor or turn text round as \\uXXXX.
+    r"""Return a text that is safe to print: characters that move a cursor or turn text round as \uXXXX.
 
     Parameters
     ----------
